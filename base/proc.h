@@ -1,0 +1,39 @@
+/* proc.h - starting programs and ending them for certain. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "cleanup.h"
+
+/* What a child gets. Only the descriptors listed here survive the exec. */
+struct proc_fd {
+    int fd;     /* ours, borrowed */
+    int target; /* number in the child */
+};
+
+struct proc_spec {
+    const char *program;            /* path, or a name looked up on our PATH */
+    const char *const *argv;        /* NULL-terminated, argv[0] included */
+    const char *const *environment; /* NULL-terminated; NULL: ours */
+    const char *workdir;            /* NULL: ours */
+    const struct proc_fd *fds;      /* 0, 1, 2 not listed: /dev/null */
+    size_t fd_count;
+    bool new_session;     /* setsid() */
+    bool die_with_parent; /* PR_SET_PDEATHSIG SIGKILL, race with a dead parent closed */
+    /* Runs in the child after the descriptors are in place, just before exec; async-signal-safe
+     * code only. 0, or -errno, which proc_spawn() then returns. NULL: nothing. */
+    int (*before_exec)(void *ctx);
+    void *before_exec_ctx;
+};
+
+/* Starts it; 0, or -errno of whichever step failed in parent or child (the exec's errno too).
+ * On success *ret_pidfd is the caller's. All signals are default and unblocked in the child. */
+int proc_spawn(const struct proc_spec *spec, pid_t *ret_pid, int *ret_pidfd);
+
+int proc_pidfd_open(pid_t pid);
+int proc_pidfd_signal(int pidfd, int signal_number);
+
+/* The program's own folder (for finding siblings); static storage, NULL on failure. */
+const char *proc_self_directory(void);
