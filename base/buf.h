@@ -35,7 +35,8 @@ void buf_clear(struct buf *buf);
 /* Text view: terminates the bytes with a NUL that is not counted. NULL: no memory. */
 const char *buf_text(struct buf *buf);
 
-/* Moves the bytes out; the buffer is empty afterwards. NUL-terminated beyond *ret_size. */
+/* Moves the bytes out; the buffer is empty afterwards. NUL-terminated beyond *ret_size (may be
+ * NULL). NULL: no memory, nothing moved. The caller frees. */
 uint8_t *buf_take(struct buf *buf, size_t *ret_size);
 
 void buf_done(struct buf *buf);

@@ -1,6 +1,7 @@
 /* cleanup.h - scope-exit release and explicit transfer of ownership. */
 #pragma once
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
