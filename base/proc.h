@@ -14,7 +14,7 @@ struct proc_fd {
 };
 
 struct proc_spec {
-    const char *program;            /* path, or a name looked up on our PATH */
+    const char *program;            /* path (in WORKDIR), or a name looked up on our PATH */
     const char *const *argv;        /* NULL-terminated, argv[0] included */
     const char *const *environment; /* NULL-terminated; NULL: ours */
     const char *workdir;            /* NULL: ours */
@@ -29,7 +29,9 @@ struct proc_spec {
 };
 
 /* Starts it; 0, or -errno of whichever step failed in parent or child (the exec's errno too).
- * On success *ret_pidfd is the caller's. All signals are default and unblocked in the child. */
+ * On success *ret_pidfd is the caller's. All signals are default and unblocked in the child.
+ * The caller's thread sleeps until the exec. Our memory is lent, not copied, so a big process
+ * starts programs as fast as a small one, except with BEFORE_EXEC, which gets a copy. */
 int proc_spawn(const struct proc_spec *spec, pid_t *ret_pid, int *ret_pidfd);
 
 int proc_pidfd_open(pid_t pid);
