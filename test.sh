@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds and runs all tests.
+#   ./test.sh            everything, as CI does
+#   ./test.sh quick      the plain build only: unit, conformance on the mock, integration
+# Stages: format and shell checks; gcc (plain build: everything, real QEMU too); gcc with the address
+# and undefined-behaviour sanitizers; clang with the thread sanitizer for what talks over nng; clang
+# fuzz targets for a few seconds each.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+step() {
+    printf '\n== [%4ds] %s\n' "$SECONDS" "$*" >&2
+}
+die() {
+    echo "test.sh: $*" >&2
+    exit 1
+}
+
+total=0
+# build FOLDER CMAKE-ARGUMENT...
+build() {
+    local folder=$1
+    shift
+    cmake -S . -B "$folder" "$@" >"$folder.log" 2>&1 &&
+        cmake --build "$folder" -j "$(nproc)" >>"$folder.log" 2>&1 || {
+        grep -E -A3 'error|Error|undefined' "$folder.log" | tail -n 40 >&2
+        die "the build in $folder failed (whole log: $folder.log)"
+    }
+}
+# run_tests FOLDER CTEST-ARGUMENT...
+run_tests() {
+    local folder=$1 count
+    shift
+    ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@" | tee "$folder.tests" ||
+        die "tests failed in $folder"
+    count=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$folder.tests")
+    total=$((total + count))
+}
+
+quick=false
+case "${1:-}" in
+"") ;;
+quick) quick=true ;;
+*) die "unknown argument '$1': ./test.sh [quick]" ;;
+esac
+
+step "packages"
+./setup.sh
+
+step "format, shell"
+git ls-files '*.c' '*.h' | xargs -r clang-format --dry-run --Werror || die "clang-format differs"
+git ls-files '*.sh' 'adapters/qemu/*-install' .ci/run | xargs -r shellcheck -x || die "shellcheck"
+
+step "gcc: build"
+build build -DCMAKE_BUILD_TYPE=RelWithDebInfo
+step "gcc: tests"
+run_tests build -j 2
+
+if ! $quick; then
+    step "gcc, address and undefined: build"
+    build build-asan -DCMAKE_BUILD_TYPE=Debug -DSANDBOX_SANITIZE=address,undefined
+    step "gcc, address and undefined: tests"
+    run_tests build-asan -j 2 -LE vm
+
+    step "clang, thread: build"
+    CC=clang build build-tsan -DCMAKE_BUILD_TYPE=Debug -DSANDBOX_SANITIZE=thread
+    step "clang, thread: tests"
+    run_tests build-tsan -j 2 -L nng -LE vm
+
+    step "clang, fuzz targets: build"
+    CC=clang build build-fuzz -DCMAKE_BUILD_TYPE=Debug -DSANDBOX_FUZZ=ON \
+        -DSANDBOX_SANITIZE=address,undefined
+    step "clang, fuzz targets: a short run of each"
+    run_tests build-fuzz -j 2 -R '^fuzz\.'
+fi
+
+step "done"
+echo "$total passed, 0 failed"
