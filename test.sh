@@ -21,11 +21,11 @@ total=0
 build() {
     local folder=$1
     shift
-    cmake -S . -B "$folder" "$@" >"$folder.log" 2>&1 &&
-        cmake --build "$folder" -j "$(nproc)" >>"$folder.log" 2>&1 || {
+    if ! { cmake -S . -B "$folder" "$@" && cmake --build "$folder" -j "$(nproc)"; } \
+        >"$folder.log" 2>&1; then
         grep -E -A3 'error|Error|undefined' "$folder.log" | tail -n 40 >&2
         die "the build in $folder failed (whole log: $folder.log)"
-    }
+    fi
 }
 # run_tests FOLDER CTEST-ARGUMENT...
 run_tests() {
