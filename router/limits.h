@@ -1,0 +1,52 @@
+/* limits.h - everything a peer of the router can make grow has its maximum here.
+ *
+ * The limits of the web front's wire (heads, frames, registrations) are in front_web's own
+ * header. */
+#pragma once
+
+/* Native connections, adapters and callers together; further ones are closed at accept. */
+#define NATIVE_CONNECTIONS_MAX 1024u
+/* Of these, before their HELLO; it must come within NATIVE_HELLO_TIMEOUT_MS. */
+#define NATIVE_GREETING_MAX 256u
+#define NATIVE_HELLO_TIMEOUT_MS 10000u
+/* Of these, adapters, parked ones included. */
+#define ADAPTERS_MAX 16u
+
+#define ADAPTER_NAME_MAX_BYTES 128u
+#define FUNCTION_NAME_MAX_BYTES 256u
+#define TRACEPARENT_MAX_BYTES 8192u
+
+/* Calls in flight of one native caller, and of all callers together (tombstones count): S400.
+ */
+#define CALLER_CALLS_MAX 1024u
+#define CALLS_MAX 65536u
+
+/* Streams attached by one native connection. */
+#define CONNECTION_STREAMS_MAX 2048u
+
+/* Waiting to be sent to one connection: beyond it the router reads nothing more from it, and
+ * drops it after BACKLOG_STALL_MS in which nothing moved. */
+#define BACKLOG_CONNECTION_BYTES (8u * 1024 * 1024)
+#define BACKLOG_STALL_MS 30000u
+/* Waiting in all: beyond it the connection with the most is dropped. */
+#define BACKLOG_TOTAL_BYTES (256u * 1024 * 1024)
+
+#define CHANNELS_MAX 1024u
+#define CHANNEL_BUFFER_DEFAULT 64u
+#define CHANNEL_BUFFER_MAX 1024u
+#define CHANNEL_HELD_BYTES (256u * 1024)
+/* What a writer may still send after it was told to pause (what was read already). */
+#define CHANNEL_OVERRUN_BYTES (1280u * 1024)
+#define CHANNEL_UNTAKEN_MS (5u * 60 * 1000)
+#define CHANNEL_STALL_MS (5u * 60 * 1000)
+
+/* A message is a body and what names the call. */
+#define MESSAGE_OVERHEAD_BYTES 16384u
+
+/* Silence after which a PING goes out, and how many may stay unanswered. */
+#define PING_INTERVAL_MS 5000u
+#define PING_MISSES_MAX 3u
+
+#define INFO_TIMEOUT_MS 2000u
+#define SHUTDOWN_GRACE_MS 10000u
+#define SHUTDOWN_LINGER_MS 1000u
