@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "span.h"
 #include "version.h"
 
 enum envelope_kind {
@@ -33,12 +34,6 @@ enum envelope_kind {
 #define ENVELOPE_DATA_MAX_BYTES (64u * 1024)
 #define ENVELOPE_FEATURES_MAX 64
 #define ENVELOPE_NO_DEADLINE UINT64_MAX
-
-/* A run of text or bytes inside the message it was decoded from. */
-struct span {
-    const char *data; /* NULL: absent */
-    size_t size;
-};
 
 struct envelope {
     enum envelope_kind kind;

@@ -1,0 +1,458 @@
+/* native_client.c - see native_client.h. Calls and streams share one id space and one list
+ * each. */
+
+#include "native_client.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sp.h"
+
+struct native_client {
+    struct loop *loop;
+    struct stream_dialer *dialer;
+    struct sp *sp;
+    struct loop_timer *deadline;
+    struct native_call *calls;
+    struct native_stream *streams;
+    uint64_t next_id;
+    bool welcome;
+    bool lost;
+    bool timed_out;
+};
+
+struct native_call {
+    struct native_client *client;
+    struct native_call *next;
+    uint64_t id;
+    bool done;
+    bool ok;
+    struct buf body;
+    struct buf *events;
+    size_t event_count;
+};
+
+struct native_stream {
+    struct native_client *client;
+    struct native_stream *next;
+    uint64_t id;
+    bool write;
+    bool ended;
+    bool aborted;
+    uint64_t credit;
+    struct buf incoming;
+    char reason[256];
+};
+
+static int client_send(struct native_client *client, const struct envelope *message)
+{
+    _cleanup_(buf_done)
+    struct buf bytes = { 0 };
+    if (client->lost)
+        return -EPIPE;
+    int ret = envelope_encode(message, &bytes);
+    return ret < 0 ? ret : sp_send(client->sp, bytes.data, bytes.size);
+}
+
+static struct native_call *call_find(struct native_client *client, uint64_t id)
+{
+    struct native_call *call = client->calls;
+    while (call && call->id != id)
+        call = call->next;
+    return call;
+}
+
+static struct native_stream *stream_find(struct native_client *client, uint64_t id)
+{
+    struct native_stream *stream = client->streams;
+    while (stream && stream->id != id)
+        stream = stream->next;
+    return stream;
+}
+
+static void stream_break(struct native_stream *stream, const char *reason, size_t size)
+{
+    stream->ended = true;
+    stream->aborted = true;
+    if (size >= sizeof(stream->reason))
+        size = sizeof(stream->reason) - 1;
+    memcpy(stream->reason, reason, size);
+    stream->reason[size] = '\0';
+}
+
+static void on_call_message(struct native_client *client, const struct envelope *message)
+{
+    struct native_call *call = call_find(client, message->id);
+    if (!call || call->done)
+        return;
+    if (message->kind == ENVELOPE_EVENT) {
+        struct buf *events = realloc(call->events, (call->event_count + 1) * sizeof(*events));
+        if (!events)
+            return;
+        call->events = events;
+        events[call->event_count] = (struct buf){ 0 };
+        if (buf_append(&events[call->event_count], message->body.data, message->body.size) == 0)
+            call->event_count++;
+        return;
+    }
+    call->done = true;
+    call->ok = message->kind == ENVELOPE_REPLY;
+    (void)buf_append(&call->body, message->body.data, message->body.size); /* test memory */
+}
+
+static void on_stream_message(struct native_client *client, const struct envelope *message)
+{
+    struct native_stream *stream = stream_find(client, message->id);
+    if (!stream)
+        return;
+    if (message->kind == ENVELOPE_DATA)
+        (void)buf_append(&stream->incoming, message->body.data, message->body.size);
+    else if (message->kind == ENVELOPE_CREDIT)
+        stream->credit += message->credit;
+    else if (message->code.data)
+        stream_break(stream, message->message.data, message->message.size);
+    else
+        stream->ended = true;
+}
+
+static void on_message(void *ctx, uint8_t *data, size_t size)
+{
+    struct native_client *client = ctx;
+    struct envelope message;
+    const char *reason = NULL;
+    if (envelope_decode(data, size, &message, &reason) < 0)
+        return;
+    switch (message.kind) {
+    case ENVELOPE_WELCOME:
+        client->welcome = true;
+        break;
+    case ENVELOPE_REPLY:
+    case ENVELOPE_ERROR:
+    case ENVELOPE_EVENT:
+        on_call_message(client, &message);
+        break;
+    case ENVELOPE_DATA:
+    case ENVELOPE_CREDIT:
+    case ENVELOPE_CLOSE:
+        on_stream_message(client, &message);
+        break;
+    case ENVELOPE_PING:
+        (void)client_send(client,
+                          &(struct envelope){ .kind = ENVELOPE_PONG, .id = message.id });
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_closed(void *ctx, int error, const char *reason)
+{
+    struct native_client *client = ctx;
+    client->lost = true;
+    for (struct native_stream *stream = client->streams; stream; stream = stream->next) {
+        if (!stream->ended)
+            stream_break(stream, reason, strlen(reason));
+    }
+}
+
+static const struct sp_events client_events = { .message = on_message, .closed = on_closed };
+
+static void on_dialed(void *ctx, int error, struct stream *own_stream)
+{
+    struct native_client *client = ctx;
+    if (error < 0 || sp_new(client->loop, own_stream, SP_MAPPING_IPC, 300u * 1024 * 1024, 10000,
+                            &client_events, client, &client->sp) < 0)
+        client->lost = true;
+}
+
+static void on_deadline(void *ctx)
+{
+    struct native_client *client = ctx;
+    client->timed_out = true;
+}
+
+/* Turns the loop until *FLAG, the end of the link, or the deadline. */
+static int wait_for(struct native_client *client, const bool *flag, uint32_t timeout_ms)
+{
+    client->timed_out = false;
+    loop_timer_arm(client->deadline, timeout_ms);
+    while (!*flag && !client->lost && !client->timed_out)
+        (void)loop_turn(client->loop, -1);
+    loop_timer_disarm(client->deadline);
+    if (*flag)
+        return 0;
+    return client->lost ? -EPIPE : -ETIMEDOUT;
+}
+
+int native_client_new(const char *url, uint32_t timeout_ms, struct native_client **ret_client)
+{
+    _cleanup_(native_client_freep)
+    struct native_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        return -ENOMEM;
+    client->next_id = 1;
+    int ret = loop_new(&client->loop);
+    if (ret < 0)
+        return ret;
+    ret = loop_timer_new(client->loop, on_deadline, client, &client->deadline);
+    if (ret < 0)
+        return ret;
+    ret = stream_dial(client->loop, url, NULL, timeout_ms, on_dialed, client, &client->dialer);
+    if (ret < 0)
+        return ret;
+    bool dialed = false;
+    while (!client->sp && !client->lost)
+        (void)loop_turn(client->loop, -1);
+    dialed = client->sp != NULL;
+    if (!dialed)
+        return -ECONNREFUSED;
+    ret = client_send(client, &(struct envelope){
+                                  .kind = ENVELOPE_HELLO,
+                                  .role = { "caller", 6 },
+                                  .name = { "test", 4 },
+                                  .version = { "0", 1 },
+                                  .instance = { "0", 1 },
+                                  .has_contract = true,
+                                  .contract = { CONTRACT_MAJOR, CONTRACT_MINOR },
+                              });
+    if (ret == 0)
+        ret = wait_for(client, &client->welcome, timeout_ms);
+    if (ret < 0)
+        return ret;
+    *ret_client = take_ptr(client);
+    return 0;
+}
+
+struct loop *native_client_loop(struct native_client *client)
+{
+    return client->loop;
+}
+
+void native_client_free(struct native_client *client)
+{
+    if (!client)
+        return;
+    while (client->calls)
+        native_call_free(client->calls);
+    while (client->streams)
+        native_stream_free(client->streams);
+    sp_free(client->sp);
+    stream_dialer_free(client->dialer);
+    loop_timer_free(client->deadline);
+    loop_free(client->loop);
+    free(client);
+}
+
+int native_call_start(struct native_client *client, const char *function, const void *body,
+                      size_t size, struct native_call **ret_call)
+{
+    struct native_call *call = calloc(1, sizeof(*call));
+    if (!call)
+        return -ENOMEM;
+    call->client = client;
+    call->id = client->next_id++;
+    call->next = client->calls;
+    client->calls = call;
+    int ret = client_send(client, &(struct envelope){
+                                      .kind = ENVELOPE_CALL,
+                                      .id = call->id,
+                                      .operation = { function, strlen(function) },
+                                      .deadline_ms = ENVELOPE_NO_DEADLINE,
+                                      .body = { body, size },
+                                  });
+    if (ret < 0) {
+        native_call_free(call);
+        return ret;
+    }
+    *ret_call = call;
+    return 0;
+}
+
+int native_call_wait(struct native_call *call, uint32_t timeout_ms)
+{
+    return wait_for(call->client, &call->done, timeout_ms);
+}
+
+bool native_call_done(const struct native_call *call)
+{
+    return call->done;
+}
+
+bool native_call_ok(const struct native_call *call)
+{
+    return call->ok;
+}
+
+const char *native_call_body(const struct native_call *call, size_t *ret_size)
+{
+    if (ret_size)
+        *ret_size = call->body.size;
+    return buf_text((struct buf *)&call->body);
+}
+
+size_t native_call_event_count(const struct native_call *call)
+{
+    return call->event_count;
+}
+
+const char *native_call_event(const struct native_call *call, size_t index)
+{
+    return buf_text(&call->events[index]);
+}
+
+void native_call_cancel(struct native_call *call)
+{
+    (void)client_send(call->client,
+                      &(struct envelope){ .kind = ENVELOPE_CANCEL, .id = call->id });
+}
+
+void native_call_free(struct native_call *call)
+{
+    if (!call)
+        return;
+    struct native_call **link = &call->client->calls;
+    while (*link != call)
+        link = &(*link)->next;
+    *link = call->next;
+    for (size_t i = 0; i < call->event_count; i++)
+        buf_done(&call->events[i]);
+    free(call->events);
+    buf_done(&call->body);
+    free(call);
+}
+
+int native_stream_open(struct native_client *client, const char *channel_id,
+                       const char *access_key, bool write, struct native_stream **ret_stream)
+{
+    struct native_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return -ENOMEM;
+    stream->client = client;
+    stream->write = write;
+    stream->id = client->next_id++;
+    stream->next = client->streams;
+    client->streams = stream;
+    int ret = client_send(client, &(struct envelope){
+                                      .kind = ENVELOPE_OPEN,
+                                      .id = stream->id,
+                                      .channel_id = { channel_id, strlen(channel_id) },
+                                      .access_key = { access_key, strlen(access_key) },
+                                      .write = write,
+                                  });
+    if (ret == 0 && !write) {
+        ret = client_send(client, &(struct envelope){
+                                      .kind = ENVELOPE_CREDIT,
+                                      .id = stream->id,
+                                      .credit = ENVELOPE_WINDOW_BYTES,
+                                  });
+    }
+    if (ret < 0) {
+        native_stream_free(stream);
+        return ret;
+    }
+    *ret_stream = stream;
+    return 0;
+}
+
+/* Turns the loop once, at most until the deadline armed by the caller. */
+static int stream_turn(struct native_stream *stream)
+{
+    if (stream->client->timed_out)
+        return -ETIMEDOUT;
+    (void)loop_turn(stream->client->loop, -1);
+    return 0;
+}
+
+static void arm(struct native_stream *stream, uint32_t timeout_ms)
+{
+    stream->client->timed_out = false;
+    loop_timer_arm(stream->client->deadline, timeout_ms);
+}
+
+int native_stream_write(struct native_stream *stream, const void *data, size_t size,
+                        uint32_t timeout_ms)
+{
+    const char *next = data;
+    arm(stream, timeout_ms);
+    while (size > 0) {
+        while (stream->credit == 0 && !stream->ended) {
+            if (stream_turn(stream) < 0)
+                return -ETIMEDOUT;
+        }
+        if (stream->ended)
+            return -ECONNRESET;
+        size_t part = size < ENVELOPE_DATA_MAX_BYTES ? size : ENVELOPE_DATA_MAX_BYTES;
+        if (part > stream->credit)
+            part = stream->credit;
+        int ret = client_send(stream->client, &(struct envelope){
+                                                  .kind = ENVELOPE_DATA,
+                                                  .id = stream->id,
+                                                  .body = { next, part },
+                                              });
+        if (ret < 0)
+            return ret;
+        stream->credit -= part;
+        next += part;
+        size -= part;
+    }
+    loop_timer_disarm(stream->client->deadline);
+    return 0;
+}
+
+int native_stream_close(struct native_stream *stream)
+{
+    stream->ended = true;
+    return client_send(stream->client,
+                       &(struct envelope){ .kind = ENVELOPE_CLOSE, .id = stream->id });
+}
+
+ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,
+                           uint32_t timeout_ms)
+{
+    arm(stream, timeout_ms);
+    while (stream->incoming.size == 0 && !stream->ended) {
+        if (stream_turn(stream) < 0)
+            return -ETIMEDOUT;
+    }
+    loop_timer_disarm(stream->client->deadline);
+    if (stream->incoming.size == 0)
+        return stream->aborted ? -ECONNRESET : 0;
+    if (size > stream->incoming.size)
+        size = stream->incoming.size;
+    memcpy(data, stream->incoming.data, size);
+    buf_consume(&stream->incoming, size);
+    if (!stream->ended) {
+        (void)client_send(stream->client, &(struct envelope){
+                                              .kind = ENVELOPE_CREDIT,
+                                              .id = stream->id,
+                                              .credit = size,
+                                          });
+    }
+    return (ssize_t)size;
+}
+
+const char *native_stream_reason(const struct native_stream *stream)
+{
+    return stream->reason;
+}
+
+void native_stream_free(struct native_stream *stream)
+{
+    if (!stream)
+        return;
+    struct native_client *client = stream->client;
+    if (!stream->ended && !client->lost) {
+        (void)client_send(client, &(struct envelope){
+                                      .kind = ENVELOPE_CLOSE,
+                                      .id = stream->id,
+                                      .code = { "S218", 4 },
+                                      .message = { "dropped by the test", 19 },
+                                  });
+    }
+    struct native_stream **link = &client->streams;
+    while (*link != stream)
+        link = &(*link)->next;
+    *link = stream->next;
+    buf_done(&stream->incoming);
+    free(stream);
+}

@@ -1,0 +1,51 @@
+/* native_client.h - a caller over nng, for tests and benchmarks: calls and channels, one at a
+ * time or many in flight, driven by turning its own loop.
+ *
+ * Waiting functions take a deadline in ms and return -ETIMEDOUT when it passes, -EPIPE when the
+ * router is gone. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "envelope.h"
+#include "loop.h"
+
+struct native_client;
+struct native_call;
+struct native_stream;
+
+/* Dials URL (ipc:///…) as role "caller"; trusts WELCOME only. */
+int native_client_new(const char *url, uint32_t timeout_ms, struct native_client **ret_client);
+void native_client_free(struct native_client *client);
+DEFINE_CLEANUP(struct native_client *, native_client_free)
+struct loop *native_client_loop(struct native_client *client);
+
+/* FUNCTION with its namespace ("sandbox::exec"). */
+int native_call_start(struct native_client *client, const char *function, const void *body,
+                      size_t size, struct native_call **ret_call);
+/* 0 when an answer is there: native_call_ok() tells REPLY from ERROR. */
+int native_call_wait(struct native_call *call, uint32_t timeout_ms);
+bool native_call_done(const struct native_call *call);
+bool native_call_ok(const struct native_call *call);
+const char *native_call_body(const struct native_call *call, size_t *ret_size);
+size_t native_call_event_count(const struct native_call *call);
+const char *native_call_event(const struct native_call *call, size_t index);
+void native_call_cancel(struct native_call *call);
+void native_call_free(struct native_call *call);
+DEFINE_CLEANUP(struct native_call *, native_call_free)
+
+/* Attaches to a channel. */
+int native_stream_open(struct native_client *client, const char *channel_id,
+                       const char *access_key, bool write, struct native_stream **ret_stream);
+/* Sends all, waiting for credit. -ECONNRESET when the other side aborted or refused. */
+int native_stream_write(struct native_stream *stream, const void *data, size_t size,
+                        uint32_t timeout_ms);
+int native_stream_close(struct native_stream *stream);
+/* Reads up to SIZE bytes; 0 bytes at the clean end; -ECONNRESET after an abort, see _reason. */
+ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,
+                           uint32_t timeout_ms);
+const char *native_stream_reason(const struct native_stream *stream);
+/* Drops it: an abort unless it has ended. */
+void native_stream_free(struct native_stream *stream);
+DEFINE_CLEANUP(struct native_stream *, native_stream_free)
