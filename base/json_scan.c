@@ -433,11 +433,13 @@ static bool is_string(struct span value)
 
 bool json_string_equals(struct span string, const char *text)
 {
-    const char *at = string.data + 1, *end = string.data + string.size - 1;
     size_t left = strlen(text);
+    const char *at, *end;
 
     if (!is_string(string))
         return false;
+    at = string.data + 1;
+    end = string.data + string.size - 1;
     while (at < end) {
         char bytes[4] = { *at++ };
         size_t size = bytes[0] == '\\' ? decode_escape(&at, end, bytes) : 1;
