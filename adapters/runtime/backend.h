@@ -10,6 +10,7 @@
 #include "loop.h"
 #include "settings.h"
 
+struct fault;   /* fault.h */
 struct request; /* one call, request.h */
 struct backend; /* the back end's own state */
 struct machine; /* one machine of it */
@@ -91,11 +92,16 @@ struct backend_ops {
     /* Deletes scratch files; only after `gone`. */
     void (*machine_free)(struct machine *machine);
 
-    /* Operations of the adapter's own (e.g. fault of the mock), or NULL. True: it took the call
-     * and answers through request_*() of request.h. */
+    /* Operations that are not the runtime's, or NULL: those of the adapter's own (fault of the
+     * mock; the body is request_json()), and the optional ones of the contract whose group is
+     * in `features` (worker::*; the body is request_body()). True: it took the call and answers
+     * through request_*() of request.h. */
     bool (*own_operation)(struct backend *backend, const char *operation,
                           struct request *request);
     const char *const *features; /* NULL-terminated, besides those of the runtime */
+
+    /* Test hooks (fault.h), or NULL: none. Borrowed until close. */
+    const struct fault *(*fault)(struct backend *backend);
 };
 
 /* The whole of an adapter's main(): options --config, --router, --help, --version,

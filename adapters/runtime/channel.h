@@ -5,6 +5,7 @@
 #include "request.h"
 
 struct channel;
+struct channels;
 
 struct channel_events {
     /* Reader: bytes came (1 byte to 64 KiB). The window is given back by channel_grant(). */
@@ -40,3 +41,13 @@ void channel_abort(struct channel *channel, enum sandbox_code code, const char *
 /* Detaches (an abort if it is not over) and frees; no callback follows. */
 void channel_free(struct channel *channel);
 DEFINE_CLEANUP(struct channel *, channel_free)
+
+/* All channels of the process; for adapter.c and serve.c. */
+#define CHANNELS_UNATTACHED_MAX 1024u /* writers whose reader did not come yet */
+int channels_new(struct adapter *adapter, struct channels **ret_channels);
+void channels_free(struct channels *channels);
+DEFINE_CLEANUP(struct channels *, channels_free)
+/* DATA, CREDIT or CLOSE of the router. -EPROTO: beyond the window, or an id never opened. */
+int channels_message(struct channels *channels, const struct envelope *message);
+/* The connection is gone: all end. */
+void channels_link_lost(struct channels *channels);
