@@ -72,6 +72,6 @@ static inline void list_move_all(struct list *to, struct list *from)
 #define LIST_ENTRY(node, type, member) CONTAINER_OF(node, type, member)
 
 /* The current node may be removed and freed in the body; no other may. */
-#define LIST_FOREACH(node, head)                                                                   \
-    for (struct list *node = (head)->next, *node##_next = node->next; node != (head);              \
+#define LIST_FOREACH(node, head)                                                               \
+    for (struct list *node = (head)->next, *node##_next = node->next; node != (head);          \
          node = node##_next, node##_next = node->next)

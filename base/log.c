@@ -65,7 +65,8 @@ static void line_close(struct log_line *line, const char *text)
     line->size += size;
 }
 
-/* One character or one invalid part of TEXT in a form that is safe between quotes; its length. */
+/* One character or one invalid part of TEXT in a form that is safe between quotes; its length.
+ */
 static size_t line_add_escaped(struct log_line *line, const char *text, size_t size)
 {
     uint32_t code_point = 0;
@@ -105,8 +106,9 @@ static void line_add_key(struct log_line *line, const char *key)
 {
     char text[128];
     bool json = log_state.format == LOG_FORMAT_JSON;
-    int size = snprintf(text, sizeof(text), json ? "%s\"%s\":" : "%s%s=",
-                        line->size <= 1 ? "" : (json ? "," : " "), key);
+    int size = snprintf(text, sizeof(text),
+                        json ? "%s\"%s\":" : "%s%s=", line->size <= 1 ? "" : (json ? "," : " "),
+                        key);
 
     if (size < 0 || (size_t)size >= sizeof(text))
         line->full = true;

@@ -47,7 +47,8 @@ static int loop_open(struct loop *loop)
 
 int loop_new(struct loop **ret_loop)
 {
-    _cleanup_(loop_freep) struct loop *loop = calloc(1, sizeof(*loop));
+    _cleanup_(loop_freep)
+    struct loop *loop = calloc(1, sizeof(*loop));
     int result;
 
     if (!loop)

@@ -33,12 +33,13 @@ void loop_stop(struct loop *loop, int code);
 
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic, as of this turn */
 
-/* Calls FN on the loop's thread in the next turn. Thread-safe; -ENOMEM, or 0. FIFO. What is still
- * waiting when the loop is freed is dropped. */
+/* Calls FN on the loop's thread in the next turn. Thread-safe; -ENOMEM, or 0. FIFO. What is
+ * still waiting when the loop is freed is dropped. */
 int loop_post(struct loop *loop, void (*fn)(void *ctx), void *ctx);
 
-/* The same without memory: the notice lives in its owner, and being queued twice is being queued
- * once. A notice is used either with loop_notify() or with loop_defer(), not with both. */
+/* The same without memory: the notice lives in its owner, and being queued twice is being
+ * queued once. A notice is used either with loop_notify() or with loop_defer(), not with both.
+ */
 typedef void (*loop_notice_fn)(void *ctx);
 struct loop_notice {
     struct list node;
@@ -49,7 +50,8 @@ struct loop_notice {
 void loop_notice_init(struct loop_notice *notice, loop_notice_fn fn, void *ctx);
 /* Next turn; thread-safe. FIFO with loop_post(). */
 void loop_notify(struct loop *loop, struct loop_notice *notice);
-/* Before the loop waits again: when everything else of this turn is done. Loop's thread only. */
+/* Before the loop waits again: when everything else of this turn is done. Loop's thread only.
+ */
 void loop_defer(struct loop *loop, struct loop_notice *notice);
 /* Afterwards FN is not called until it is queued again. Loop's thread only. */
 void loop_notice_cancel(struct loop *loop, struct loop_notice *notice);
@@ -74,16 +76,16 @@ bool loop_timer_armed(const struct loop_timer *timer);
 void loop_timer_free(struct loop_timer *timer);
 DEFINE_CLEANUP(struct loop_timer *, loop_timer_free)
 
-/* Blocks SIGNAL_NUMBER in this process (call before threads start) and delivers it here; it stays
- * blocked after the free. -EBUSY: this loop has a source for it already. */
+/* Blocks SIGNAL_NUMBER in this process (call before threads start) and delivers it here; it
+ * stays blocked after the free. -EBUSY: this loop has a source for it already. */
 typedef void (*loop_signal_fn)(void *ctx, int signal_number);
 int loop_signal_new(struct loop *loop, int signal_number, loop_signal_fn fn, void *ctx,
                     struct loop_signal **ret_signal);
 void loop_signal_free(struct loop_signal *source);
 DEFINE_CLEANUP(struct loop_signal *, loop_signal_free)
 
-/* Watches a child through its pidfd (consumed), reaps it and gives its wait status, once. The end
- * of a process that is not our child is noticed too, but its status is unknown to us. */
+/* Watches a child through its pidfd (consumed), reaps it and gives its wait status, once. The
+ * end of a process that is not our child is noticed too, but its status is unknown to us. */
 #define LOOP_CHILD_STATUS_UNKNOWN (-1)
 typedef void (*loop_child_fn)(void *ctx, int wait_status);
 int loop_child_new(struct loop *loop, pid_t pid, int own_pidfd, loop_child_fn fn, void *ctx,

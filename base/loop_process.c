@@ -48,7 +48,8 @@ static bool signal_taken(const struct loop *loop, int number)
 int loop_signal_new(struct loop *loop, int signal_number, loop_signal_fn fn, void *ctx,
                     struct loop_signal **ret_signal)
 {
-    _cleanup_(loop_signal_freep) struct loop_signal *source = NULL;
+    _cleanup_(loop_signal_freep)
+    struct loop_signal *source = NULL;
     sigset_t set;
     int result;
 

@@ -51,7 +51,8 @@ static void heap_settle(struct loop *loop, struct loop_timer *timer, size_t inde
     heap_put(loop, timer, index);
 }
 
-int loop_timer_new(struct loop *loop, loop_timer_fn fn, void *ctx, struct loop_timer **ret_timer)
+int loop_timer_new(struct loop *loop, loop_timer_fn fn, void *ctx,
+                   struct loop_timer **ret_timer)
 {
     struct loop_timer *timer;
 
@@ -67,9 +68,7 @@ int loop_timer_new(struct loop *loop, loop_timer_fn fn, void *ctx, struct loop_t
     timer = calloc(1, sizeof(*timer));
     if (!timer)
         return -ENOMEM;
-    *timer = (struct loop_timer){
-        .loop = loop, .index = TIMER_DISARMED, .fn = fn, .ctx = ctx
-    };
+    *timer = (struct loop_timer){ .loop = loop, .index = TIMER_DISARMED, .fn = fn, .ctx = ctx };
     loop->timer_count++;
     *ret_timer = timer;
     return 0;

@@ -1,11 +1,12 @@
 /* proc.c - see proc.h.
  *
  * The child borrows our memory (CLONE_VM) and we sleep until it has exec'd or ended
- * (CLONE_VFORK). Its code therefore makes raw system calls only: it must not touch what libc or a
- * sanitizer keeps about our process. Its stack and its report are one shared mapping, so that the
- * report arrives also when a before_exec hook asked for a copy of our memory. */
+ * (CLONE_VFORK). Its code therefore makes raw system calls only: it must not touch what libc or
+ * a sanitizer keeps about our process. Its stack and its report are one shared mapping, so that
+ * the report arrives also when a before_exec hook asked for a copy of our memory. */
 #include "proc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -42,6 +43,9 @@ struct child {
     volatile int error; /* 0, or -errno of the step that failed */
 };
 
+#define CHILD_RECORD_BYTES 1024u /* keeps the stack below it aligned */
+static_assert(sizeof(struct child) <= CHILD_RECORD_BYTES, "the record has its place");
+
 CHILD_CODE static int child_signals_default(void)
 {
     /* A zeroed kernel sigaction is SIG_DFL, whatever its layout here. */
@@ -49,7 +53,8 @@ CHILD_CODE static int child_signals_default(void)
     uint64_t none = 0;
 
     for (int number = 1; number <= 64; number++)
-        (void)syscall(SYS_rt_sigaction, number, kernel_action, NULL, sizeof(none)); /* not KILL */
+        (void)syscall(SYS_rt_sigaction, number, kernel_action, NULL,
+                      sizeof(none)); /* not KILL */
     return (int)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 }
 
@@ -142,22 +147,20 @@ static int program_find(const char *name, char ret_path[PATH_MAX])
 {
     const char *path = getenv("PATH");
     int result = -ENOENT;
+    int size;
 
     if (strchr(name, '/') || name[0] == 0) {
-        int size = snprintf(ret_path, PATH_MAX, "%s", name);
-
+        size = snprintf(ret_path, PATH_MAX, "%s", name);
         return size < PATH_MAX ? 0 : -ENAMETOOLONG;
     }
     if (!path)
         path = "/usr/bin:/bin";
     for (const char *end; path; path = *end ? end + 1 : NULL) {
-        int size;
-
         end = strchrnul(path, ':');
-        size = snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)(end - path),
-                        end == path ? "." : path, name);
-        if (end == path)
+        if (end == path) /* an empty entry is the current directory */
             size = snprintf(ret_path, PATH_MAX, "./%s", name);
+        else
+            size = snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)(end - path), path, name);
         if (size >= PATH_MAX)
             continue;
         if (access(ret_path, X_OK) == 0)
@@ -240,7 +243,7 @@ int proc_spawn(const struct proc_spec *spec, pid_t *ret_pid, int *ret_pidfd)
                    MAP_SHARED | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (mapping == MAP_FAILED)
         return -errno;
-    child = (struct child *)(void *)(mapping + mapping_size - sizeof(*child) / 64 * 64 - 64);
+    child = (struct child *)(void *)(mapping + mapping_size - CHILD_RECORD_BYTES);
     *child = (struct child){
         .spec = spec,
         .program = program,

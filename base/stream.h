@@ -35,8 +35,10 @@ struct stream_events {
     void (*closed)(void *ctx, int error);
 };
 
-/* URL: ipc:///path, tcp://host:port ([v6]:port; port 0 picks one), tls+tcp://host:port.
- * ACCEPTED consumes the stream. 0, or -errno (-EADDRINUSE, -EADDRNOTAVAIL, …). */
+/* URL: ipc:///path, tcp://host:port ([v6]:port; port 0 picks one), tls+tcp://host:port. An ipc
+ * socket is made with mode 0600; one left behind by a dead process is replaced.
+ * ACCEPTED consumes the stream. 0, or -errno (-EADDRINUSE, -EADDRNOTAVAIL, -EINVAL for a URL
+ * that cannot be read, -ENOTSUP for tls+tcp when nng was built without TLS, …). */
 typedef void (*stream_accepted_fn)(void *ctx, struct stream *own_stream);
 int stream_listen(struct loop *loop, const char *url, const struct stream_tls *tls,
                   stream_accepted_fn accepted, void *ctx,
@@ -64,6 +66,9 @@ void stream_start(struct stream *stream, const struct stream_events *events, voi
 #define STREAM_HIGH_WATER_BYTES (1024u * 1024)
 #define STREAM_LOW_WATER_BYTES (256u * 1024)
 int stream_send(struct stream *stream, const void *data, size_t size);
+/* The same without a copy: *ret_place is room for exactly SIZE bytes that count as queued; the
+ * caller fills it before it calls anything else of this stream or returns to the loop. */
+int stream_send_place(struct stream *stream, size_t size, uint8_t **ret_place);
 size_t stream_queued_bytes(const struct stream *stream);
 
 /* Back-pressure: post no next read. One chunk already read may still be delivered on resume. */
