@@ -84,5 +84,7 @@ size_t envelope_head(enum envelope_kind kind, uint64_t id, size_t body_size,
 
 /* Rewrites the id in place; -EPROTO when it is not written as uint64. */
 int envelope_set_id(uint8_t *data, size_t size, uint64_t id);
+/* Kind and id alone, by their first bytes: the rest may still be malformed. As
+ * envelope_decode(). */
 int envelope_peek(const uint8_t *data, size_t size, enum envelope_kind *ret_kind,
                   uint64_t *ret_id);

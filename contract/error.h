@@ -21,8 +21,8 @@ enum sandbox_code {
 
 enum sandbox_outcome { OUTCOME_NONE = 0, OUTCOME_NEVER_RAN, OUTCOME_MAY_HAVE_RUN };
 
-#define ERROR_MESSAGE_MAX 8192 /* a longer text is cut at a character boundary, marked with … \
-                                */
+/* A longer text is cut at a character boundary and marked with …. */
+#define ERROR_MESSAGE_MAX 8192
 #define ERROR_FIX_MAX 4
 #define ERROR_FIX_VALUE_MAX 640
 #define ERROR_NOTE_MAX 512
@@ -62,6 +62,8 @@ struct error_info {
     const char *meaning;
     const char *cause;
     const char *cure;
+    const char *note;    /* default fix_note, "" for null */
+    const char *example; /* a message as callers see it */
 };
 const struct error_info *error_info_get(enum sandbox_code code); /* never NULL for a code */
 enum sandbox_code error_code_parse(const char *text); /* SANDBOX_OK: not in the table */
@@ -73,6 +75,7 @@ int sandbox_error_set(struct sandbox_error *err, enum sandbox_code code, const c
 void sandbox_error_set_outcome(struct sandbox_error *err, enum sandbox_outcome outcome);
 void sandbox_error_set_note(struct sandbox_error *err, const char *format, ...) _printf_(2, 3);
 void sandbox_error_add_fix_text(struct sandbox_error *err, const char *key, const char *value);
+/* Adds the note `merge `KEY: VALUE` into the original request` when the code has none. */
 void sandbox_error_add_fix_bool(struct sandbox_error *err, const char *key, bool value);
 /* Attaches the tails of the streams (contract 3.5); consumed. */
 void sandbox_error_set_partial(struct sandbox_error *err, struct error_partial *own_partial);
@@ -86,5 +89,6 @@ void error_partial_free(struct error_partial *partial);
 int sandbox_error_encode(const struct sandbox_error *err, const char *docs_base,
                          struct buf *to);
 
-/* Appends TEXT (valid UTF-8, SIZE bytes) as a JSON string, quotes included. */
+/* Appends TEXT (SIZE bytes) as a JSON string, quotes included; what is not UTF-8 becomes
+ * U+FFFD. */
 int json_append_string(struct buf *to, const char *text, size_t size);
