@@ -8,7 +8,7 @@
 #define BUF_SMALLEST 64
 
 /* Room for SIZE more bytes plus the NUL of the text view. */
-static int buf_grow(struct buf *buf, size_t size)
+int buf_ensure(struct buf *buf, size_t size)
 {
     size_t needed;
     size_t capacity = buf->capacity < BUF_SMALLEST ? BUF_SMALLEST : buf->capacity;
@@ -34,12 +34,12 @@ static int buf_grow(struct buf *buf, size_t size)
 
 uint8_t *buf_reserve(struct buf *buf, size_t size)
 {
-    return buf_grow(buf, size) == 0 ? buf->data + buf->size : NULL;
+    return buf_ensure(buf, size) == 0 ? buf->data + buf->size : NULL;
 }
 
 int buf_append(struct buf *buf, const void *data, size_t size)
 {
-    int result = buf_grow(buf, size);
+    int result = buf_ensure(buf, size);
 
     if (result < 0)
         return result;
@@ -69,7 +69,7 @@ int buf_vprintf(struct buf *buf, const char *format, va_list arguments)
     va_end(again);
     if (size < 0)
         return -EINVAL;
-    result = buf_grow(buf, (size_t)size);
+    result = buf_ensure(buf, (size_t)size);
     if (result < 0)
         return result;
     (void)vsnprintf((char *)buf->data + buf->size, (size_t)size + 1, format, arguments);
@@ -106,7 +106,7 @@ void buf_clear(struct buf *buf)
 
 const char *buf_text(struct buf *buf)
 {
-    if (buf_grow(buf, 0) < 0)
+    if (buf_ensure(buf, 0) < 0)
         return NULL;
     buf->data[buf->size] = 0;
     return (const char *)buf->data;

@@ -28,6 +28,9 @@ int buf_vprintf(struct buf *buf, const char *format, va_list arguments) _printf_
  * buf->size. NULL: no memory or over the limit. */
 uint8_t *buf_reserve(struct buf *buf, size_t size);
 
+/* The same as 0, -ENOMEM or -ENOBUFS: the room is at data + size. */
+int buf_ensure(struct buf *buf, size_t size);
+
 /* Drops the first SIZE bytes. */
 void buf_consume(struct buf *buf, size_t size);
 void buf_clear(struct buf *buf);

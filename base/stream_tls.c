@@ -1,12 +1,12 @@
 /* stream_tls.c - certificates of a tls+tcp listener or dialer. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include <nng/nng.h>
 #include <nng/supplemental/tls/tls.h>
 
 #include "buf.h"
+#include "file.h"
 #include "stream_nng.h"
 
 #define TLS_FILE_MAX_BYTES (1024u * 1024)
@@ -20,25 +20,12 @@ bool stream_url_is_tls(const char *url)
     return strncmp(url, TLS_URL_PREFIX, strlen(TLS_URL_PREFIX)) == 0;
 }
 
-static int file_read(const char *path, struct buf *buf)
+/* PEM text, NUL-terminated. */
+static int pem_read(const char *path, struct buf *pem)
 {
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size;
+    int result = file_read(path, TLS_FILE_MAX_BYTES, pem);
 
-    if (fd < 0)
-        return -errno;
-    buf->limit = TLS_FILE_MAX_BYTES;
-    do {
-        uint8_t *place = buf_reserve(buf, 4096);
-
-        if (!place)
-            return -EFBIG;
-        size = read(fd, place, 4096);
-        if (size < 0)
-            return -errno;
-        buf->size += (size_t)size;
-    } while (size > 0);
-    return buf_text(buf) ? 0 : -EFBIG;
+    return result == 0 && !buf_text(pem) ? -ENOMEM : result;
 }
 
 static int config_add_identity(nng_tls_config *config, const struct stream_tls *tls)
@@ -47,10 +34,10 @@ static int config_add_identity(nng_tls_config *config, const struct stream_tls *
     struct buf cert = { 0 };
     _cleanup_(buf_done)
     struct buf key = { 0 };
-    int result = file_read(tls->cert_file, &cert);
+    int result = pem_read(tls->cert_file, &cert);
 
     if (result == 0)
-        result = file_read(tls->key_file, &key);
+        result = pem_read(tls->key_file, &key);
     if (result == 0)
         result = stream_errno(
             nng_tls_config_own_cert(config, buf_text(&cert), buf_text(&key), NULL));
@@ -63,7 +50,7 @@ static int config_add_ca(nng_tls_config *config, const struct stream_tls *tls)
 {
     _cleanup_(buf_done)
     struct buf ca = { 0 };
-    int result = file_read(tls->ca_file, &ca);
+    int result = pem_read(tls->ca_file, &ca);
 
     if (result == 0)
         result = stream_errno(nng_tls_config_ca_chain(config, buf_text(&ca), NULL));

@@ -22,16 +22,19 @@ struct yaml_node {
     struct yaml_node **keys;  /* YAML_MAP: scalars, same order as items */
 };
 
-/* On failure -errno, and ERROR (of SIZE bytes) says `line N: why`. */
+/* An empty document is YAML_NULL. On failure -errno (-EINVAL: the text is wrong; -E2BIG: over a
+ * limit), and ERROR (of ERROR_SIZE bytes) says `line N: why`. */
 int yaml_parse(const char *text, size_t size, struct yaml_node **ret_root, char *error,
                size_t error_size);
 int yaml_load(const char *path, struct yaml_node **ret_root, char *error, size_t error_size);
-void yaml_free(struct yaml_node *root);
+/* libyaml exports a symbol of the same name and would call ours. */
+void yaml_free(struct yaml_node *root) __asm__("yaml_node_free");
 DEFINE_CLEANUP(struct yaml_node *, yaml_free)
 
 /* The value under KEY of a map, or NULL. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 
-/* Scalars read strictly: 0, or -EINVAL (another type), -ERANGE. */
+/* Scalars read strictly: 0, or -EINVAL (another type), -ERANGE (a number, but below 0 or over
+ * 64 bits). Booleans are true and false; numbers are decimal without signs or leading zeros. */
 int yaml_as_bool(const struct yaml_node *node, bool *ret_value);
 int yaml_as_u64(const struct yaml_node *node, uint64_t *ret_value);
