@@ -16,7 +16,7 @@ struct native_client {
     struct native_call *calls;
     struct native_stream *streams;
     uint64_t next_id;
-    bool welcome;
+    bool answered;
     bool lost;
     bool timed_out;
 };
@@ -124,7 +124,8 @@ static void on_message(void *ctx, uint8_t *data, size_t size)
         return;
     switch (message.kind) {
     case ENVELOPE_WELCOME:
-        client->welcome = true;
+    case ENVELOPE_REFUSED:
+        client->answered = true;
         break;
     case ENVELOPE_REPLY:
     case ENVELOPE_ERROR:
@@ -184,43 +185,66 @@ static int wait_for(struct native_client *client, const bool *flag, uint32_t tim
     return client->lost ? -EPIPE : -ETIMEDOUT;
 }
 
-int native_client_new(const char *url, uint32_t timeout_ms, struct native_client **ret_client)
+static int client_dial(struct native_client *client, const char *url, uint32_t timeout_ms)
+{
+    client->next_id = 1;
+    int ret = loop_new(&client->loop);
+    if (ret == 0)
+        ret = loop_timer_new(client->loop, on_deadline, client, &client->deadline);
+    if (ret == 0)
+        ret = stream_dial(client->loop, url, NULL, timeout_ms, on_dialed, client,
+                          &client->dialer);
+    while (ret == 0 && !client->sp && !client->lost)
+        ret = loop_turn(client->loop, -1) < 0 ? -EIO : 0;
+    return ret == 0 && !client->sp ? -ECONNREFUSED : ret;
+}
+
+static int client_new(const char *url, const struct envelope *hello, uint32_t timeout_ms,
+                      struct native_client **ret_client)
 {
     _cleanup_(native_client_freep)
     struct native_client *client = calloc(1, sizeof(*client));
     if (!client)
         return -ENOMEM;
-    client->next_id = 1;
-    int ret = loop_new(&client->loop);
-    if (ret < 0)
-        return ret;
-    ret = loop_timer_new(client->loop, on_deadline, client, &client->deadline);
-    if (ret < 0)
-        return ret;
-    ret = stream_dial(client->loop, url, NULL, timeout_ms, on_dialed, client, &client->dialer);
-    if (ret < 0)
-        return ret;
-    bool dialed = false;
-    while (!client->sp && !client->lost)
-        (void)loop_turn(client->loop, -1);
-    dialed = client->sp != NULL;
-    if (!dialed)
-        return -ECONNREFUSED;
-    ret = client_send(client, &(struct envelope){
-                                  .kind = ENVELOPE_HELLO,
-                                  .role = { "caller", 6 },
-                                  .name = { "test", 4 },
-                                  .version = { "0", 1 },
-                                  .instance = { "0", 1 },
-                                  .has_contract = true,
-                                  .contract = { CONTRACT_MAJOR, CONTRACT_MINOR },
-                              });
+    int ret = client_dial(client, url, timeout_ms);
     if (ret == 0)
-        ret = wait_for(client, &client->welcome, timeout_ms);
+        ret = client_send(client, hello);
+    if (ret == 0)
+        ret = wait_for(client, &client->answered, timeout_ms);
     if (ret < 0)
         return ret;
     *ret_client = take_ptr(client);
     return 0;
+}
+
+int native_client_new(const char *url, uint32_t timeout_ms, struct native_client **ret_client)
+{
+    const struct envelope hello = {
+        .kind = ENVELOPE_HELLO,
+        .role = { "caller", 6 },
+        .name = { "test", 4 },
+        .version = { "0", 1 },
+        .instance = { "0", 1 },
+        .has_contract = true,
+        .contract = { CONTRACT_MAJOR, CONTRACT_MINOR },
+    };
+    return client_new(url, &hello, timeout_ms, ret_client);
+}
+
+int native_client_new_misfit(const char *url, const char *name,
+                             struct contract_version contract, uint32_t timeout_ms,
+                             struct native_client **ret_client)
+{
+    const struct envelope hello = {
+        .kind = ENVELOPE_HELLO,
+        .role = { "adapter", 7 },
+        .name = { name, strlen(name) },
+        .version = { "0", 1 },
+        .instance = { "0", 1 },
+        .has_contract = true,
+        .contract = contract,
+    };
+    return client_new(url, &hello, timeout_ms, ret_client);
 }
 
 struct loop *native_client_loop(struct native_client *client)

@@ -15,8 +15,12 @@ struct native_client;
 struct native_call;
 struct native_stream;
 
-/* Dials URL (ipc:///…) as role "caller"; trusts WELCOME only. */
+/* Dials URL (ipc:///…) as role "caller" and waits for WELCOME. */
 int native_client_new(const char *url, uint32_t timeout_ms, struct native_client **ret_client);
+/* Dials as an adapter of another contract major and waits for REFUSED; it answers no call. */
+int native_client_new_misfit(const char *url, const char *name,
+                             struct contract_version contract, uint32_t timeout_ms,
+                             struct native_client **ret_client);
 void native_client_free(struct native_client *client);
 DEFINE_CLEANUP(struct native_client *, native_client_free)
 struct loop *native_client_loop(struct native_client *client);

@@ -1,0 +1,219 @@
+/* suite.c - see suite.h. Files without settings of their own share one router and adapter. */
+
+#include "suite.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "step.h"
+
+/* What one file's rules run against. */
+struct session {
+    struct subject *subject;
+    json_t *info;     /* sandbox::adapter::info */
+    char sandbox[64]; /* id of the shared sandbox, "" when there is none yet */
+    char error[2048]; /* why there is no subject */
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void session_end(struct session *session)
+{
+    subject_stop(session->subject);
+    json_decref(session->info);
+    *session = (struct session){ 0 };
+}
+
+static bool session_begin(struct suite *suite, struct session *session,
+                          const struct case_file *file)
+{
+    if (subject_start(suite->options, file, &session->subject, session->error,
+                      sizeof(session->error)) < 0)
+        return false;
+    struct play play = { .client = subject_client(session->subject),
+                         .adapter_name = subject_adapter_name(session->subject),
+                         .coverage = &suite->coverage };
+    _cleanup_(buf_done)
+    struct buf body = { 0 };
+    if (!play_call(&play, "sandbox::adapter::info", "{}", &body)) {
+        snprintf(session->error, sizeof(session->error), "sandbox::adapter::info: %.1000s",
+                 buf_text(&body));
+        return false;
+    }
+    suite->coverage.operations[OP_adapter_info] = true;
+    session->info = json_loads(buf_text(&body), 0, NULL);
+    return session->info != NULL;
+}
+
+static bool needs_own_subject(const struct case_file *file)
+{
+    return file->settings || file->router != CASE_ROUTER_BOUND;
+}
+
+static bool has_feature(const struct session *session, const char *feature)
+{
+    json_t *features = json_object_get(json_object_get(session->info, "info"), "features");
+    for (size_t i = 0; i < json_array_size(features); i++) {
+        if (strcmp(json_string_value(json_array_get(features, i)), feature) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *adapter_name(const struct session *session)
+{
+    const char *name = json_string_value(json_object_get(session->info, "adapter"));
+    return name ? name : "";
+}
+
+__attribute__((format(printf, 3, 4))) static void
+judge(struct result *result, enum verdict verdict, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    result->verdict = verdict;
+    vsnprintf(result->why, sizeof(result->why), format, arguments);
+    va_end(arguments);
+}
+
+/* True when the adapter does not promise what the rule is about. */
+static bool skip(const struct session *session, struct result *result)
+{
+    json_t *contract = json_object_get(json_object_get(session->info, "info"), "contract");
+    json_int_t minor = json_integer_value(json_object_get(contract, "minor"));
+    const struct rule *rule = result->rule;
+    if (result->file->router == CASE_ROUTER_BOUND && rule->since > minor) {
+        judge(result, VERDICT_SKIP, "needs contract minor %u, the adapter has %lld",
+              rule->since, (long long)minor);
+        return true;
+    }
+    if (rule->needs && !has_feature(session, rule->needs)) {
+        judge(result, VERDICT_SKIP, "needs the feature %s, the adapter does not list it",
+              rule->needs);
+        return true;
+    }
+    return false;
+}
+
+/* Makes the sandbox that the file wants and names it SB. */
+static bool provide_sandbox(const struct suite *suite, struct session *session,
+                            const struct case_file *file, struct play *play, struct buf *why)
+{
+    _cleanup_(buf_done)
+    struct buf reply = { 0 };
+    if (file->sandbox == CASE_SANDBOX_NONE)
+        return true;
+    if (file->sandbox == CASE_SANDBOX_SHARED && session->sandbox[0])
+        return variables_set(&play->variables, "SB", session->sandbox) == 0;
+    char body[1024];
+    snprintf(body, sizeof(body), "{\"image\":\"%s\"}", suite->options->image);
+    if (!play_call(play, "sandbox::create", body, &reply)) {
+        (void)buf_printf(why, "no sandbox for the rule: %s", buf_text(&reply));
+        return false;
+    }
+    json_t *value = json_loads(buf_text(&reply), 0, NULL);
+    const char *id = json_string_value(json_object_get(value, "sandbox_id"));
+    if (file->sandbox == CASE_SANDBOX_SHARED)
+        snprintf(session->sandbox, sizeof(session->sandbox), "%s", id ? id : "");
+    int ret = variables_set(&play->variables, "SB", id ? id : "");
+    json_decref(value);
+    return ret == 0;
+}
+
+static void stop_sandbox(struct play *play, const char *id)
+{
+    _cleanup_(buf_done)
+    struct buf reply = { 0 };
+    char body[128];
+    snprintf(body, sizeof(body), "{\"sandbox_id\":\"%s\"}", id);
+    (void)play_call(play, "sandbox::stop", body, &reply); /* the rule may have stopped it */
+}
+
+static void run_rule(struct suite *suite, struct session *session, struct result *result)
+{
+    _cleanup_(buf_done)
+    struct buf why = { 0 };
+    struct play play = { .client = subject_client(session->subject),
+                         .adapter_name = adapter_name(session),
+                         .coverage = &suite->coverage,
+                         .transcript = &result->transcript };
+    (void)variables_set(&play.variables, "IMAGE", suite->options->image);
+    (void)variables_set(&play.variables, "ADAPTER", adapter_name(session));
+    uint64_t started_ms = now_ms();
+    bool right = provide_sandbox(suite, session, result->file, &play, &why) &&
+                 play_steps(&play, result->rule->steps, &why);
+    result->duration_ms = now_ms() - started_ms;
+    judge(result, right ? VERDICT_PASS : VERDICT_FAIL, "%s", right ? "" : buf_text(&why));
+    const char *id = variables_get(&play.variables, "SB", 2);
+    if (result->file->sandbox == CASE_SANDBOX_EACH && id)
+        stop_sandbox(&play, id);
+    play_done(&play);
+}
+
+static void run_file(struct suite *suite, struct session *session, const struct case_file *file)
+{
+    for (size_t i = 0; i < file->rule_count; i++) {
+        const struct rule *rule = &file->rules[i];
+        if (suite->only && strncmp(rule->id, suite->only, strlen(suite->only)) != 0)
+            continue;
+        struct result *result = &suite->results[suite->result_count++];
+        *result = (struct result){ .file = file, .rule = rule };
+        if (suite->options->router_url && needs_own_subject(file))
+            judge(result, VERDICT_SKIP, "needs settings of its own, the router is not ours");
+        else if (!session->subject && !session_begin(suite, session, file))
+            judge(result, VERDICT_FAIL, "%s", session->error);
+        else if (!skip(session, result))
+            run_rule(suite, session, result);
+        suite->has_workers = suite->has_workers || has_feature(session, "worker");
+        suite->report(suite->ctx, result);
+    }
+}
+
+int suite_run(struct suite *suite)
+{
+    struct session shared = { 0 };
+    suite->results = calloc(suite->cases->rule_count + 1, sizeof(*suite->results));
+    if (!suite->results)
+        return -ENOMEM;
+    for (size_t i = 0; i < suite->cases->count; i++) {
+        const struct case_file *file = &suite->cases->items[i];
+        struct session own = { 0 };
+        struct session *session = needs_own_subject(file) ? &own : &shared;
+        run_file(suite, session, file);
+        if (shared.subject && shared.sandbox[0]) {
+            struct play play = { .client = subject_client(shared.subject),
+                                 .adapter_name = "",
+                                 .coverage = &suite->coverage };
+            stop_sandbox(&play, shared.sandbox);
+            shared.sandbox[0] = '\0';
+        }
+        session_end(&own);
+    }
+    session_end(&shared);
+    return 0;
+}
+
+size_t suite_count(const struct suite *suite, enum verdict verdict)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < suite->result_count; i++)
+        count += suite->results[i].verdict == verdict;
+    return count;
+}
+
+void suite_done(struct suite *suite)
+{
+    for (size_t i = 0; i < suite->result_count; i++)
+        buf_done(&suite->results[i].transcript);
+    free(suite->results);
+    suite->results = NULL;
+}

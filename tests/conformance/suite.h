@@ -1,0 +1,34 @@
+/* suite.h - all rules against one adapter. */
+#pragma once
+
+#include "coverage.h"
+#include "subject.h"
+
+enum verdict { VERDICT_PASS, VERDICT_FAIL, VERDICT_SKIP };
+
+struct result {
+    const struct case_file *file;
+    const struct rule *rule;
+    enum verdict verdict;
+    char why[2048];        /* FAIL, SKIP */
+    struct buf transcript; /* answers, masked, for comparing adapters */
+    uint64_t duration_ms;
+};
+
+struct suite {
+    const struct case_list *cases;
+    const struct subject_options *options;
+    const char *only; /* prefix of rule ids, or NULL */
+    void (*report)(void *ctx, const struct result *result);
+    void *ctx;
+
+    struct coverage coverage;
+    bool has_workers;
+    size_t result_count;
+    struct result *results;
+};
+
+/* Fills results; -ENOMEM or 0. What cannot be started fails its rules. */
+int suite_run(struct suite *suite);
+size_t suite_count(const struct suite *suite, enum verdict verdict);
+void suite_done(struct suite *suite);

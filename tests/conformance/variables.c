@@ -1,0 +1,121 @@
+/* variables.c - see variables.h. */
+
+#include "variables.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base64.h"
+
+int variables_set(struct variables *variables, const char *name, const char *value)
+{
+    for (size_t i = 0; i < variables->count; i++) {
+        if (strcmp(variables->items[i].name, name) == 0) {
+            char *copy = strdup(value);
+            if (!copy)
+                return -ENOMEM;
+            free(variables->items[i].value);
+            variables->items[i].value = copy;
+            return 0;
+        }
+    }
+    struct variable *items = realloc(variables->items,
+                                     (variables->count + 1) * sizeof(*variables->items));
+    if (!items)
+        return -ENOMEM;
+    variables->items = items;
+    items[variables->count] = (struct variable){ strdup(name), strdup(value) };
+    variables->count++;
+    return items[variables->count - 1].name && items[variables->count - 1].value ? 0 : -ENOMEM;
+}
+
+const char *variables_get(const struct variables *variables, const char *name, size_t size)
+{
+    for (size_t i = 0; i < variables->count; i++) {
+        if (strlen(variables->items[i].name) == size &&
+            memcmp(variables->items[i].name, name, size) == 0)
+            return variables->items[i].value;
+    }
+    return NULL;
+}
+
+static int expand_repeat(const char *argument, size_t size, struct buf *to)
+{
+    const char *colon = memrchr(argument, ':', size);
+    if (!colon)
+        return -EINVAL;
+    long count = strtol(colon + 1, NULL, 10);
+    int ret = 0;
+    for (long i = 0; i < count && ret == 0; i++)
+        ret = buf_append(to, argument, (size_t)(colon - argument));
+    return ret;
+}
+
+static int expand_nest(const char *argument, struct buf *to)
+{
+    long depth = strtol(argument, NULL, 10);
+    int ret = 0;
+    for (long i = 0; i < depth && ret == 0; i++)
+        ret = buf_append_byte(to, '[');
+    for (long i = 0; i < depth && ret == 0; i++)
+        ret = buf_append_byte(to, ']');
+    return ret;
+}
+
+/* The inside of ${…}. */
+static int expand_braced(const struct variables *variables, const char *name, size_t size,
+                         struct buf *to)
+{
+    if (size > 7 && memcmp(name, "repeat:", 7) == 0)
+        return expand_repeat(name + 7, size - 7, to);
+    if (size > 5 && memcmp(name, "nest:", 5) == 0)
+        return expand_nest(name + 5, to);
+    if (size >= 4 && memcmp(name, "b64:", 4) == 0)
+        return base64_encode(to, name + 4, size - 4);
+    const char *value = variables_get(variables, name, size);
+    return value ? buf_append_text(to, value) : -EINVAL;
+}
+
+/* Longest run of name characters whose value is known: `$C.reader` before `$C`. */
+static size_t name_size(const struct variables *variables, const char *name)
+{
+    size_t size = 0;
+    while (isalnum((unsigned char)name[size]) || name[size] == '_' || name[size] == '.')
+        size++;
+    while (size > 0 && !variables_get(variables, name, size))
+        size--;
+    return size;
+}
+
+int variables_expand(const struct variables *variables, const char *text, struct buf *to)
+{
+    int ret = 0;
+    while (*text && ret == 0) {
+        const char *end = text[0] == '$' && text[1] == '{' ? strchr(text, '}') : NULL;
+        size_t mark = to->size;
+        if (end && expand_braced(variables, text + 2, (size_t)(end - text) - 2, to) == 0) {
+            text = end + 1;
+            continue;
+        }
+        to->size = mark;
+        size_t size = text[0] == '$' ? name_size(variables, text + 1) : 0;
+        if (size > 0) {
+            ret = buf_append_text(to, variables_get(variables, text + 1, size));
+            text += size + 1;
+        } else {
+            ret = buf_append_byte(to, (uint8_t)*text++);
+        }
+    }
+    return ret;
+}
+
+void variables_done(struct variables *variables)
+{
+    for (size_t i = 0; i < variables->count; i++) {
+        free(variables->items[i].name);
+        free(variables->items[i].value);
+    }
+    free(variables->items);
+    *variables = (struct variables){ 0 };
+}
