@@ -48,6 +48,12 @@ static inline struct pack_reader pack_reader(const uint8_t *data, size_t size)
  * undefined. */
 int pack_read(struct pack_reader *reader, struct pack_item *ret_item);
 
+/* Whether the next item is nil; it is not read. */
+static inline bool pack_at_nil(const struct pack_reader *reader)
+{
+    return reader->at < reader->end && *reader->at == 0xc0;
+}
+
 #define PACK_DEPTH_MAX 32
 /* Reads over one item with all that is in it. 0, or -EPROTO (also deeper than PACK_DEPTH_MAX).
  */

@@ -34,7 +34,7 @@
       .type = &type_##of_type },
 #define TABLE_FIELDS_OBJECT(owner, ...) TABLE_FIELDS_NESTED(owner, FIELD_OBJECT, __VA_ARGS__)
 #define TABLE_FIELDS_OBJECTS(owner, ...) TABLE_FIELDS_NESTED(owner, FIELD_OBJECTS, __VA_ARGS__)
-#define TABLE_FIELDS_END(owner)                                                                 \
+#define TABLE_FIELDS_END(owner)                                                                \
     {                                                                                          \
         .name = NULL                                                                           \
     }                                                                                          \
@@ -60,6 +60,11 @@
 #undef END
 
 #define TABLE_TYPE(type_name, type_text)                                                       \
+    static_assert(offsetof(struct type_name##_list, items) ==                                  \
+                      offsetof(struct object_list, items),                                     \
+                  "lists look alike");                                                         \
+    TABLE_TYPE_(type_name, type_text)
+#define TABLE_TYPE_(type_name, type_text)                                                      \
     const struct type type_##type_name = {                                                     \
         .name = #type_name,                                                                    \
         .text = type_text,                                                                     \

@@ -20,8 +20,10 @@ struct text_list {
     char **items;
 };
 
-/* Contract 4.3, as given: names are not validated here (env_check does, at its place in the
- * order of checks), entries keep the order of the JSON text. */
+/* Contract 4.3. Names are not validated here (env_check does, at its place in the order of
+ * checks). Entries of an object stand in byte order of their names, each name once; entries of
+ * a list keep their order: `name` is then the whole text up to its first `=`, `value` is NULL
+ * when it has none. */
 struct env_entry {
     char *name;
     char *value;
@@ -126,6 +128,12 @@ enum field_presence { FIELD_REQUIRED, FIELD_OPTIONAL, FIELD_NULLABLE, FIELD_DEFA
 #undef OBJECT
 #undef OBJECTS
 #undef END
+
+/* How every struct <name>_list looks; the table knows the size of an item. */
+struct object_list {
+    size_t count;
+    char *items;
+};
 
 struct type;
 
