@@ -9,8 +9,9 @@
  * waits for an attached reader does not move.
  *
  * States of a channel: open -> ended (the writer's clean end: what is held is still delivered)
- * -> gone; open -> gone (abort). Each attached end hears of its own end exactly once, by
- * `closed`, or detaches itself by channel_finish(), channel_abort() or channel_leave(). */
+ * -> gone; open -> gone (an abort: what is held is dropped, the other end hears of it at once).
+ * Each attached end hears of its own end exactly once, by `closed`, or detaches itself by
+ * channel_finish(), channel_abort() or channel_leave(). */
 #pragma once
 
 #include "envelope.h"
@@ -59,6 +60,8 @@ struct channel_refs {
 int channel_set_new(struct loop *loop, struct channel_set **ret_set); /* 0 or -errno */
 void channel_set_free(struct channel_set *set); /* ends that are left are detached silently */
 DEFINE_CLEANUP(struct channel_set *, channel_set_free)
+/* Other times than those of limits.h, for channels made afterwards; for tests. */
+void channel_set_times(struct channel_set *set, uint32_t untaken_ms, uint32_t stall_ms);
 size_t channel_set_count(const struct channel_set *set);
 size_t channel_set_held_bytes(const struct channel_set *set);
 
@@ -93,12 +96,13 @@ int channel_write(struct channel_end *writer, const uint8_t *data, size_t size);
 /* Writer: a message beside the data. The same results; it counts like data. */
 int channel_write_text(struct channel_end *writer, const uint8_t *text, size_t size);
 
-/* Reader: may be given so many bytes more. May deliver before it returns. */
+/* Reader: may be given so many bytes more. May deliver before it returns, and `closed` too: the
+ * end may be gone then. */
 void channel_grant(struct channel_end *reader, uint64_t bytes);
 
 /* Detaching; the end is gone when these return and hears nothing more. */
 void channel_finish(struct channel_end *writer); /* clean end of the stream */
-/* Both: the other side hears CODE and MESSAGE after the last byte; absent: "S218". */
+/* Both: the other side hears CODE and MESSAGE; an absent code is "S218". */
 void channel_abort(struct channel_end *end, struct span code, struct span message);
 /* Both: the peer is gone without a word: an abort with a standard message. */
 void channel_leave(struct channel_end *end);
