@@ -34,6 +34,7 @@ struct stream {
     nng_aio *read_aio;
     struct loop_notice read_done; /* notified by nng's thread */
     bool reading;                 /* a read is posted, or its notice is queued */
+    bool last_read;               /* a read has failed; another one gets what is left */
     bool paused;
     size_t unread; /* bytes of `read` not delivered because of a pause */
     uint8_t *read;
@@ -129,17 +130,21 @@ void stream_free(struct stream *stream)
 
 /* Reading. */
 
-static void stream_read(struct stream *stream)
+static void stream_post_read(struct stream *stream)
 {
     nng_iov iov = { .iov_buf = stream->read, .iov_len = STREAM_READ_BYTES };
 
-    if (stream->reading || stream->paused || stream->unread > 0)
-        return;
-    if (stream->state != STREAM_OPEN && stream->state != STREAM_FINISHING)
-        return;
     (void)nng_aio_set_iov(stream->read_aio, 1, &iov); /* fails for more than 8 only */
     stream->reading = true;
     nng_stream_recv(stream->nng, stream->read_aio);
+}
+
+static void stream_read(struct stream *stream)
+{
+    if (stream->reading || stream->paused || stream->unread > 0)
+        return;
+    if (stream->state == STREAM_OPEN || stream->state == STREAM_FINISHING)
+        stream_post_read(stream);
 }
 
 /* Gives the bytes to the owner and reads on, unless that has freed, paused or ended the stream.
@@ -152,6 +157,22 @@ static void stream_deliver_bytes(struct stream *stream, size_t size)
         stream_read(stream);
 }
 
+/* When a socket reports an error, nng fails the read without looking whether bytes came before
+ * it; they are still there, so that only the second failure is the end. */
+static void stream_read_failed(struct stream *stream, int error)
+{
+    bool orderly = error == NNG_ECLOSED || error == NNG_ECONNSHUT;
+
+    if (stream->state != STREAM_OPEN)
+        return; /* finishing: the peer may have shut its side and still read ours */
+    if (stream->last_read) {
+        stream_end(stream, orderly ? 0 : stream_errno(error));
+        return;
+    }
+    stream->last_read = true;
+    stream_post_read(stream);
+}
+
 static void on_read_done(void *ctx)
 {
     struct stream *stream = ctx;
@@ -160,9 +181,7 @@ static void on_read_done(void *ctx)
 
     stream->reading = false;
     if (error != 0) {
-        bool orderly = error == NNG_ECLOSED || error == NNG_ECONNSHUT;
-
-        stream_end(stream, orderly ? 0 : stream_errno(error));
+        stream_read_failed(stream, error);
     } else if (stream->state == STREAM_FINISHING) {
         stream_read(stream);
     } else if (stream->paused) {
