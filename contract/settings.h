@@ -61,15 +61,18 @@ struct settings {
 
 #define SETTINGS_ERROR_MAX 512
 
-/* Reads and checks PATH. 0, or -errno and a text `FILE:LINE: KEY: why`. Fills defaults,
- * runtime_dir, cache_dir and state_dir included; makes no directories. */
+/* Reads and checks PATH. 0, or -errno and a text `FILE:LINE: KEY: why` (`FILE: why` where there
+ * is no line). Fills defaults, runtime_dir, cache_dir and state_dir included; makes no
+ * directories. */
 int settings_load(const char *path, struct settings **ret_settings,
                   char ret_error[SETTINGS_ERROR_MAX]);
 void settings_free(struct settings *settings);
 DEFINE_CLEANUP(struct settings *, settings_free)
 
 /* Reads an adapter's own section against its rows; for sandbox.qemu and sandbox.mock. The
- * values land at their offsets in RET, already filled with the defaults. */
+ * values land at their offsets in RET, which is overwritten, defaults where MAP (NULL: empty)
+ * is silent. -EINVAL and a text `LINE: PREFIX.KEY: why`, or -ENOMEM; RET is released then. A
+ * row without a value of its own is left as it is in `standard`: "" is absent or empty. */
 struct setting_row {
     const char *name;
     enum setting_kind {
@@ -83,6 +86,7 @@ struct setting_row {
         SETTING_MAP,
         SETTING_CAPS,
         SETTING_TLS,
+        SETTING_SECTION, /* const struct yaml_node *: a map with rows of its own, borrowed */
         SETTING_KIND_MAX
     } kind;
     const char *standard;
