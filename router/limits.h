@@ -50,3 +50,7 @@
 #define INFO_TIMEOUT_MS 2000u
 #define SHUTDOWN_GRACE_MS 10000u
 #define SHUTDOWN_LINGER_MS 1000u
+
+/* How long a connected adapter may take to show that it lives when another comes by its name.
+ */
+#define RIVAL_TIMEOUT_MS 2000u

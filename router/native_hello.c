@@ -1,0 +1,218 @@
+/* native_hello.c - the greeting of a native connection, and its time as an adapter.
+ *
+ * Two adapters of one name cannot both be connected: the newcomer waits as the rival of the one
+ * that holds the place until that one shows life or is lost. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "limits.h"
+#include "log.h"
+#include "native_peer_state.h"
+
+#define REFUSED_LINGER_MS 1000u
+
+/* Greeting. */
+
+static void peer_refuse(struct native_peer *peer, const char *code, const char *message)
+{
+    struct envelope refused = { .kind = ENVELOPE_REFUSED,
+                                .code = span_of_text(code),
+                                .message = span_of_text(message) };
+
+    peer_send(peer, &refused);
+}
+
+static void peer_welcome(struct native_peer *peer)
+{
+    const struct router_settings *settings = &peer_router(peer)->settings->router;
+    struct envelope welcome = {
+        .kind = ENVELOPE_WELCOME,
+        .version = span_of_text(SANDBOX_VERSION),
+        .has_contract = true,
+        .contract = { .major = CONTRACT_MAJOR, .minor = CONTRACT_MINOR },
+        .docs_base = span_of_text(settings->docs_base),
+        .max_message_bytes = settings->max_message_bytes,
+        .credit = ENVELOPE_WINDOW_BYTES,
+    };
+
+    peer_send(peer, &welcome);
+}
+
+static void peer_greeted(struct native_peer *peer)
+{
+    link_greeted(peer->link);
+    link_set_max_message_bytes(peer->link,
+                               peer_router(peer)->settings->router.max_message_bytes);
+}
+
+static void adapter_park(struct native_peer *peer)
+{
+    char message[256];
+
+    (void)snprintf(message, sizeof(message),
+                   "contract %u.%u differs in its major from this router's %u.%u",
+                   peer->adapter->contract.major, peer->adapter->contract.minor, CONTRACT_MAJOR,
+                   CONTRACT_MINOR);
+    peer_refuse(peer, "S302", message);
+}
+
+static void adapter_begin(struct native_peer *peer, const struct envelope *hello,
+                          enum verdict verdict)
+{
+    struct router *router = peer_router(peer);
+
+    if (adapter_new(&router->adapters, hello, verdict, peer->link, &peer->adapter) < 0) {
+        link_break(peer->link, "no memory for an adapter");
+        return;
+    }
+    peer_set_state(peer, PEER_ADAPTER);
+    router->metrics.adapter_connects++;
+    log_event(LOG_INFO, "adapter_connected", log_text("adapter", peer->adapter->name),
+              log_text("version", peer->adapter->version),
+              log_uint("contract_major", hello->contract.major),
+              log_uint("contract_minor", hello->contract.minor),
+              log_uint("connection", peer->adapter->generation));
+    if (verdict == VERDICT_FITS)
+        peer_welcome(peer);
+    else
+        adapter_park(peer);
+    binding_connected(&router->binding, peer->adapter);
+}
+
+static void greet_caller(struct native_peer *peer)
+{
+    caller_begin(peer);
+    peer_welcome(peer);
+}
+
+/* Two adapters of one name: the connected one stays if it shows life. */
+
+void hello_rival_part(struct native_peer *rival)
+{
+    rival->holder->rival = NULL;
+    rival->holder = NULL;
+    if (rival->patience)
+        loop_timer_disarm(rival->patience);
+}
+
+static void rival_refuse(struct native_peer *rival)
+{
+    log_event(LOG_WARN, "adapter_refused", log_text("why", "its name is connected already"));
+    peer_refuse(rival, "S301", "an adapter of this name is connected and answers");
+    peer_set_state(rival, PEER_CLOSING);
+    link_finish(rival->link, REFUSED_LINGER_MS);
+}
+
+void hello_alive(struct native_peer *holder)
+{
+    struct native_peer *rival = holder->rival;
+
+    if (!rival)
+        return;
+    hello_rival_part(rival);
+    rival_refuse(rival);
+}
+
+static void on_patience_over(void *ctx)
+{
+    struct native_peer *rival = ctx;
+
+    link_break(rival->holder->link, "did not answer when another of its name came");
+}
+
+void hello_rival_promote(struct native_peer *rival)
+{
+    struct envelope hello;
+    enum peer_role role;
+    const char *reason;
+
+    if (rival->state == PEER_CLOSING)
+        return;
+    if (envelope_decode(rival->hello.data, rival->hello.size, &hello, &reason) < 0) {
+        link_break(rival->link, reason);
+        return;
+    }
+    adapter_begin(rival, &hello, negotiate(&hello, &role, &reason));
+    buf_done(&rival->hello);
+}
+
+static struct native_peer *peer_of_adapter(const struct front_native *front,
+                                           const struct adapter *adapter)
+{
+    LIST_FOREACH(node, &front->peers)
+    {
+        struct native_peer *peer = LIST_ENTRY(node, struct native_peer, node);
+
+        if (peer->adapter == adapter)
+            return peer;
+    }
+    return NULL;
+}
+
+static void rival_begin(struct native_peer *peer, struct native_peer *holder,
+                        const uint8_t *hello, size_t size)
+{
+    if (holder->rival) {
+        rival_refuse(peer);
+        return;
+    }
+    if (buf_append(&peer->hello, hello, size) < 0 ||
+        loop_timer_new(peer_router(peer)->loop, on_patience_over, peer, &peer->patience) < 0) {
+        link_break(peer->link, "no memory for an adapter");
+        return;
+    }
+    peer_set_state(peer, PEER_RIVAL);
+    peer->holder = holder;
+    holder->rival = peer;
+    loop_timer_arm(peer->patience, RIVAL_TIMEOUT_MS);
+    link_challenge(holder->link);
+}
+
+static void greet_adapter(struct native_peer *peer, const struct envelope *hello,
+                          enum verdict verdict, const uint8_t *data, size_t size)
+{
+    struct router *router = peer_router(peer);
+    struct adapter *connected = adapter_find(&router->adapters, hello->name);
+
+    if (connected)
+        rival_begin(peer, peer_of_adapter(peer->front, connected), data, size);
+    else if (router->adapters.count == ADAPTERS_MAX)
+        link_break(peer->link, "too many adapters are connected");
+    else
+        adapter_begin(peer, hello, verdict);
+}
+
+void hello_message(struct native_peer *peer, const struct envelope *hello, const uint8_t *data,
+                   size_t size)
+{
+    enum peer_role role;
+    const char *reason;
+    enum verdict verdict = negotiate(hello, &role, &reason);
+
+    if (verdict == VERDICT_MALFORMED) {
+        link_break(peer->link, reason);
+        return;
+    }
+    peer_greeted(peer);
+    if (role == PEER_ROLE_CALLER)
+        greet_caller(peer);
+    else
+        greet_adapter(peer, hello, verdict, data, size);
+}
+
+/* The end of an adapter. */
+
+void hello_adapter_lost(struct native_peer *peer, const char *reason)
+{
+    struct router *router = peer_router(peer);
+    struct adapter *adapter = take_ptr(peer->adapter);
+
+    router->metrics.adapter_losses++;
+    log_event(LOG_WARN, "adapter_lost", log_text("adapter", adapter->name),
+              log_uint("connection", adapter->generation), log_text("why", reason),
+              log_uint("calls", adapter->in_flight));
+    adapter_detach(adapter);
+    binding_lost(&router->binding, adapter);
+    passthrough_adapter_lost(&router->passthrough, adapter);
+    adapter_free(adapter);
+}

@@ -1,0 +1,22 @@
+/* native_stream.h - the streams of one native connection: OPEN, DATA, CREDIT and CLOSE on one
+ * side, ends of channels on the other (docs/adapter-protocol.md 5). */
+#pragma once
+
+#include "channel.h"
+#include "link.h"
+#include "table.h"
+
+struct native_streams {
+    struct link *link;
+    struct channel_set *channels;
+    struct table *by_id;
+    uint64_t highest_id; /* ever opened: a higher one cannot be of a stream just closed */
+};
+
+int native_streams_init(struct native_streams *streams, struct link *link,
+                        struct channel_set *channels);
+/* The peer is gone: what is open is left, which aborts it. Twice is fine. */
+void native_streams_done(struct native_streams *streams);
+
+/* A message of the four kinds. One that breaks the rules breaks the link. */
+void native_streams_message(struct native_streams *streams, const struct envelope *envelope);
