@@ -77,6 +77,18 @@ static int expand_braced(const struct variables *variables, const char *name, si
     return value ? buf_append_text(to, value) : -EINVAL;
 }
 
+/* The brace that closes the one TEXT begins with; NULL if there is none. */
+static const char *closing_brace(const char *text)
+{
+    int depth = 0;
+    for (; *text; text++) {
+        depth += (*text == '{') - (*text == '}');
+        if (depth == 0)
+            return text;
+    }
+    return NULL;
+}
+
 /* Longest run of name characters whose value is known: `$C.reader` before `$C`. */
 static size_t name_size(const struct variables *variables, const char *name)
 {
@@ -92,7 +104,7 @@ int variables_expand(const struct variables *variables, const char *text, struct
 {
     int ret = 0;
     while (*text && ret == 0) {
-        const char *end = text[0] == '$' && text[1] == '{' ? strchr(text, '}') : NULL;
+        const char *end = text[0] == '$' && text[1] == '{' ? closing_brace(text + 1) : NULL;
         size_t mark = to->size;
         if (end && expand_braced(variables, text + 2, (size_t)(end - text) - 2, to) == 0) {
             text = end + 1;
