@@ -7,10 +7,6 @@
 #include "error.h"
 #include "tables.h"
 
-/* Contract 4.1. */
-#define CODEC_DEPTH_MAX 64
-/* Entries of one list or env: bounds what a body of empty texts can make us allocate. */
-#define CODEC_LIST_MAX (1024u * 1024)
 /* Members of one type; a test checks the tables against it. */
 #define CODEC_FIELDS_MAX 32
 

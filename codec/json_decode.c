@@ -142,8 +142,8 @@ static int list_prepare(struct span list, size_t size, const struct place *place
     size_t count = count_elements(list);
 
     *ret_items = NULL;
-    if (count > CODEC_LIST_MAX)
-        return place_fail_count(place, CODEC_LIST_MAX, count, err);
+    if (count > LIMIT_LIST_ENTRIES)
+        return place_fail_count(place, LIMIT_LIST_ENTRIES, count, err);
     if (count > 0) {
         *ret_items = calloc(count, size);
         if (!*ret_items)

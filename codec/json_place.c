@@ -216,9 +216,9 @@ static int strict_check(struct span body, struct sandbox_error *err)
             depth++;
         else if (*at == '}' || *at == ']')
             depth--;
-        if (depth > CODEC_DEPTH_MAX)
+        if (depth > LIMIT_NESTING)
             return sandbox_error_set(
-                err, S001, "body: expected nesting of at most %d, got more", CODEC_DEPTH_MAX);
+                err, S001, "body: expected nesting of at most %d, got more", LIMIT_NESTING);
         at++;
     }
     return 0;
@@ -229,7 +229,7 @@ static int fail_scan(int error, const char *json, size_t size, size_t offset,
 {
     if (error == -E2BIG)
         return sandbox_error_set(err, S001, "body: expected nesting of at most %d, got more",
-                                 CODEC_DEPTH_MAX);
+                                 LIMIT_NESTING);
     if (!utf8_valid(json, size))
         return sandbox_error_set(err, S001, "body: expected UTF-8, got other bytes");
     return sandbox_error_set(

@@ -19,11 +19,11 @@ uint64_t limits_base64_bytes(const char *text)
 static int check_inline(uint64_t bytes, const char *fields, const char *cure,
                         struct sandbox_error *err)
 {
-    if (bytes <= LIMITS_INLINE_MAX_BYTES)
+    if (bytes <= LIMIT_INLINE_BYTES)
         return 0;
     return sandbox_error_set(
-        err, S001, "%s: expected at most %u bytes inline in one request, got %" PRIu64 ": %s",
-        fields, LIMITS_INLINE_MAX_BYTES, bytes, cure);
+        err, S001, "%s: expected at most %d bytes inline in one request, got %" PRIu64 ": %s",
+        fields, LIMIT_INLINE_BYTES, bytes, cure);
 }
 
 /* What one program is given: the sum, and each text by itself. */
@@ -35,11 +35,11 @@ struct program_texts {
 static int add_text(struct program_texts *texts, const char *field, uint64_t bytes)
 {
     texts->sum_bytes += bytes;
-    if (bytes < LIMITS_PROGRAM_TEXT_BYTES)
+    if (bytes <= LIMIT_PROGRAM_TEXT_BYTES)
         return 0;
     return sandbox_error_set(texts->err, S001,
-                             "%s: expected each text below %u bytes, got one of %" PRIu64,
-                             field, LIMITS_PROGRAM_TEXT_BYTES, bytes);
+                             "%s: expected each text of at most %d bytes, got one of %" PRIu64,
+                             field, LIMIT_PROGRAM_TEXT_BYTES, bytes);
 }
 
 static int add_list(struct program_texts *texts, const char *field,
@@ -68,11 +68,11 @@ static int add_env(struct program_texts *texts, const struct env *env)
 
 static int check_sum(const struct program_texts *texts, const char *fields)
 {
-    if (texts->sum_bytes <= LIMITS_PROGRAM_MAX_BYTES)
+    if (texts->sum_bytes <= LIMIT_PROGRAM_BYTES)
         return 0;
     return sandbox_error_set(texts->err, S001,
-                             "%s: expected at most %u bytes in sum, got %" PRIu64, fields,
-                             LIMITS_PROGRAM_MAX_BYTES, texts->sum_bytes);
+                             "%s: expected at most %d bytes in sum, got %" PRIu64, fields,
+                             LIMIT_PROGRAM_BYTES, texts->sum_bytes);
 }
 
 static int check_env(const struct env *env, struct sandbox_error *err)
@@ -132,9 +132,9 @@ int limits_check_run(const struct run_request *request, struct sandbox_error *er
 {
     uint64_t bytes = request->code.size + limits_base64_bytes(request->stdin);
 
-    if (request->files.count > LIMITS_RUN_FILES_MAX)
-        return sandbox_error_set(err, S001, "files: expected at most %u entries, got %zu",
-                                 LIMITS_RUN_FILES_MAX, request->files.count);
+    if (request->files.count > LIMIT_RUN_FILES)
+        return sandbox_error_set(err, S001, "files: expected at most %d entries, got %zu",
+                                 LIMIT_RUN_FILES, request->files.count);
     for (size_t i = 0; i < request->files.count; i++)
         bytes += request->files.items[i].content.size;
     if (check_inline(bytes, "code, files and stdin",

@@ -5,11 +5,6 @@
 #include "error.h"
 #include "tables.h"
 
-#define LIMITS_INLINE_MAX_BYTES (2u * 1024 * 1024)
-#define LIMITS_PROGRAM_MAX_BYTES (1024u * 1024)
-#define LIMITS_PROGRAM_TEXT_BYTES (128u * 1024) /* each text is shorter than this */
-#define LIMITS_RUN_FILES_MAX 1000u
-
 /* All return 0, or -1 with S001. They belong to the check of the body: right behind its
  * decoding. */
 int limits_check_create(const struct create_request *request, struct sandbox_error *err);

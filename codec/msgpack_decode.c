@@ -88,7 +88,7 @@ static int list_grow(void **items, size_t count, size_t size)
 {
     char *grown;
 
-    if (count >= CODEC_LIST_MAX)
+    if (count >= LIMIT_LIST_ENTRIES)
         return -EPROTO;
     if ((count & (count - 1)) != 0)
         return 0; /* between two powers of two there is room */

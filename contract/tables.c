@@ -119,6 +119,13 @@ const struct guest_operation guest_operations[] = {
 };
 static_assert(ARRAY_SIZE(guest_operations) == GUEST_MAX, "a row for each guest operation");
 
+const struct limit limits[] = {
+#define LIMIT(limit_id, limit_value, limit_answer, limit_text)                                 \
+    { .name = #limit_id, .value = limit_value, .answer = limit_answer, .text = limit_text },
+#include "limits.def"
+};
+const size_t limit_count = ARRAY_SIZE(limits);
+
 static bool name_equals(const char *wanted, const char *name, size_t size)
 {
     return strlen(wanted) == size && memcmp(wanted, name, size) == 0;

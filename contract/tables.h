@@ -217,3 +217,19 @@ struct guest_operation {
 
 extern const struct guest_operation guest_operations[GUEST_MAX];
 const struct guest_operation *guest_operation_find(const char *name, size_t size);
+
+/* Contract 14. */
+enum limit_value {
+#define LIMIT(id, value, ...) LIMIT_##id = (value),
+#include "limits.def"
+};
+
+struct limit {
+    const char *name;
+    uint64_t value;
+    const char *answer; /* what comes beyond it */
+    const char *text;
+};
+
+extern const struct limit limits[];
+extern const size_t limit_count;
