@@ -194,12 +194,15 @@ static void loop_run_notices(struct loop *loop)
     }
 }
 
-/* Runs what is deferred now; what that defers again waits for the next call. */
-static void loop_run_deferred(struct loop *loop)
+/* Runs what is deferred now; what that defers again waits for the next call. False: nothing
+ * was. */
+static bool loop_run_deferred(struct loop *loop)
 {
     struct list *node;
     struct list now;
 
+    if (list_empty(&loop->deferred))
+        return false;
     list_init(&now);
     list_move_all(&now, &loop->deferred);
     while ((node = list_pop(&now))) {
@@ -207,6 +210,7 @@ static void loop_run_deferred(struct loop *loop)
 
         notice->fn(notice->ctx);
     }
+    return true;
 }
 
 /* The turn. */
@@ -262,13 +266,14 @@ int loop_turn(struct loop *loop, int timeout_ms)
 
     assert(!loop->in_turn);
     loop->in_turn = true;
-    loop_run_deferred(loop);
+    if (loop_run_deferred(loop))
+        timeout_ms = 0; /* something has happened: the caller of this turn may wait for it */
     count = loop_wait(loop, loop_wait_timeout_ms(loop, timeout_ms), events);
     loop_run_notices(loop);
     for (int i = 0; i < count; i++)
         loop_io_dispatch(events[i].data.ptr, events[i].events);
     loop_timers_dispatch(loop);
-    loop_run_deferred(loop);
+    (void)loop_run_deferred(loop);
     loop_bury(loop);
     loop->in_turn = false;
     return count < 0 ? count : 0;

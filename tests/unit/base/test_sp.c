@@ -189,7 +189,8 @@ START_TEST(test_order_of_many)
     fixture_open(&f, "ipc");
     f.server.check_sequence = true;
     for (uint32_t i = 0; i < 200000; i++) {
-        ck_assert_int_eq(sp_send(f.client.sp, &i, sizeof(i)), 0);
+        if (sp_send(f.client.sp, &i, sizeof(i)) != 0)
+            ck_abort_msg("message %u was not taken", i);
         if (i % 5000 == 0)
             ck_assert_int_eq(loop_turn(f.link.loop, 0), 0);
     }
@@ -284,10 +285,12 @@ END_TEST
 START_TEST(test_announced_size_is_not_allocated)
 {
     struct fixture f;
+    char handshake[16];
 
     fixture_open_raw(&f, HANDSHAKE "\1\0\0\0\0\2\x80\0\0ab", 19);
     TURN_UNTIL(f.link.loop, f.server.ready);
     turn_for(f.link.loop, 20);
+    ck_assert_int_eq(recv(f.fd, handshake, sizeof(handshake), 0), 8);
     closep(&f.fd);
     TURN_UNTIL(f.link.loop, f.server.closed);
     ck_assert_int_eq(f.server.error, 0);
