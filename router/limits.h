@@ -54,3 +54,17 @@
 /* How long a connected adapter may take to show that it lives when another comes by its name.
  */
 #define RIVAL_TIMEOUT_MS 2000u
+
+/* Restarts of a managed adapter: doubling between these, by chance a quarter more or less; one
+ * that ran for SUPERVISE_STEADY_MS begins anew. */
+#define SUPERVISE_BACKOFF_MIN_MS 200u
+#define SUPERVISE_BACKOFF_MAX_MS 30000u
+#define SUPERVISE_STEADY_MS 60000u
+/* From SIGTERM to SIGKILL. */
+#define SUPERVISE_STOP_MS 10000u
+
+/* What a managed adapter says goes into our log: bytes of a line, lines in a second. */
+#define OUTPUT_LINE_MAX_BYTES 4096u
+#define OUTPUT_LINES_PER_SECOND 200u
+/* Outputs still open, those of earlier processes included (their children may hold them). */
+#define OUTPUTS_MAX 16u

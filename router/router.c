@@ -35,4 +35,5 @@ void router_done(struct router *router)
     binding_done(&router->binding);
     backlog_done(&router->backlog);
     channel_set_free(router->channels);
+    *router = (struct router){ 0 };
 }

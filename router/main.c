@@ -1,0 +1,210 @@
+/* main.c - sandbox-router: start-up order, reload, signals. The order of the end is
+ * shutdown.c's.
+ *
+ * Start-up: settings, loop, signals (before any thread is there), the lock on the runtime
+ * directory, the fronts, then the managed adapter, which dials the native one. */
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "front_native.h"
+#include "options.h"
+#include "runtime_dir.h"
+#include "settings_watch.h"
+#include "shutdown.h"
+#include "supervise.h"
+
+#define EXIT_USAGE 2
+
+/* Bodies of some MiB come and go: they are to be reused, not mapped anew each time; and nng's
+ * threads need no heaps of their own. */
+#define MALLOC_MMAP_THRESHOLD (4 * 1024 * 1024)
+#define MALLOC_TRIM_THRESHOLD (8 * 1024 * 1024)
+#define MALLOC_ARENAS 2
+
+struct daemon {
+    struct settings *settings;
+    struct loop *loop;
+    struct runtime_dir *directory;
+    struct router router;
+    struct front_native native;
+    struct supervise *supervise;
+    struct shutdown shutdown;
+    struct settings_watch *watch;
+    struct loop_signal *terminate;
+    struct loop_signal *interrupt;
+};
+
+static int complain(const char *what)
+{
+    log_event(LOG_ERROR, "start_failed", log_text("why", what));
+    return -1;
+}
+
+static int complain_errno(const char *step, int result)
+{
+    log_event(LOG_ERROR, "start_failed", log_text("step", step),
+              log_text("why", strerror(-result)));
+    return -1;
+}
+
+/* Reload. */
+
+/* What a running router cannot change. */
+static void warn_of_fixed_settings(const struct router_settings *old,
+                                   const struct router_settings *new)
+{
+    if (strcmp(old->runtime_dir, new->runtime_dir) != 0)
+        log_event(LOG_WARN, "setting_needs_restart", log_text("key", "sandbox.runtime_dir"));
+    if (old->max_message_bytes != new->max_message_bytes)
+        log_event(LOG_INFO, "setting_for_new_connections",
+                  log_text("key", "sandbox.max_message_bytes"));
+}
+
+/* Bad settings: the old ones stay, wholly. */
+static void on_settings_changed(void *ctx)
+{
+    struct daemon *daemon = ctx;
+    char error[SETTINGS_ERROR_MAX];
+    struct settings *old = daemon->settings;
+    struct settings *new;
+
+    if (settings_load(old->path, &new, error) < 0) {
+        log_event(LOG_ERROR, "reload_failed", log_text("why", error),
+                  log_text("effect", "the old settings stay"));
+        return;
+    }
+    warn_of_fixed_settings(&old->router, &new->router);
+    daemon->settings = new;
+    router_reload(&daemon->router, new);
+    front_native_reload(&daemon->native);
+    supervise_apply(daemon->supervise);
+    settings_free(old);
+    log_event(LOG_INFO, "reloaded", log_text("path", new->path));
+}
+
+static void on_terminate(void *ctx, int signal_number)
+{
+    struct daemon *daemon = ctx;
+
+    shutdown_begin(&daemon->shutdown);
+}
+
+/* Start-up. */
+
+static int open_loop(struct daemon *daemon)
+{
+    int result = loop_new(&daemon->loop);
+
+    if (result == 0)
+        result = loop_signal_new(daemon->loop, SIGTERM, on_terminate, daemon,
+                                 &daemon->terminate);
+    if (result == 0)
+        result = loop_signal_new(daemon->loop, SIGINT, on_terminate, daemon,
+                                 &daemon->interrupt);
+    if (result == 0)
+        result = settings_watch_new(daemon->loop, daemon->settings->path, on_settings_changed,
+                                    daemon, &daemon->watch);
+    return result == 0 ? 0 : complain_errno("loop", result);
+}
+
+static int open_fronts(struct daemon *daemon)
+{
+    static const struct link_timing by_limits;
+    char error[FRONT_NATIVE_ERROR_MAX];
+    char directory_error[RUNTIME_DIR_ERROR_MAX];
+
+    if (runtime_dir_open(daemon->settings->router.runtime_dir, &daemon->directory,
+                         directory_error) < 0)
+        return complain(directory_error);
+    if (front_native_open(&daemon->native, &daemon->router, runtime_dir_url(daemon->directory),
+                          &by_limits, error) < 0)
+        return complain(error);
+    return 0;
+}
+
+static int open_supervise(struct daemon *daemon)
+{
+    static const struct supervise_timing by_limits;
+    int result = supervise_new(&daemon->router, runtime_dir_url(daemon->directory), &by_limits,
+                               &daemon->supervise);
+
+    if (result == 0)
+        result = shutdown_init(&daemon->shutdown, &daemon->router, &daemon->native,
+                               daemon->supervise);
+    if (result < 0)
+        return complain_errno("supervise", result);
+    supervise_apply(daemon->supervise);
+    return 0;
+}
+
+static int daemon_start(struct daemon *daemon)
+{
+    int result = open_loop(daemon);
+
+    if (result < 0)
+        return result;
+    result = router_init(&daemon->router, daemon->loop, daemon->settings);
+    if (result < 0)
+        return complain_errno("router", result);
+    result = open_fronts(daemon);
+    return result == 0 ? open_supervise(daemon) : result;
+}
+
+/* Also of what was only begun. */
+static void daemon_stop(struct daemon *daemon)
+{
+    supervise_free(daemon->supervise);
+    shutdown_done(&daemon->shutdown);
+    if (daemon->native.router)
+        front_native_done(&daemon->native);
+    if (daemon->router.loop)
+        router_done(&daemon->router);
+    runtime_dir_close(daemon->directory);
+    settings_watch_free(daemon->watch);
+    loop_signal_free(daemon->interrupt);
+    loop_signal_free(daemon->terminate);
+    loop_free(daemon->loop);
+    settings_free(daemon->settings);
+}
+
+static int run(const struct options *options)
+{
+    struct daemon daemon = { 0 };
+    char error[SETTINGS_ERROR_MAX];
+    int result = EXIT_FAILURE;
+
+    if (settings_load(options->config, &daemon.settings, error) < 0) {
+        (void)complain(error);
+        return EXIT_FAILURE;
+    }
+    if (daemon_start(&daemon) == 0) {
+        log_event(LOG_INFO, "started", log_text("version", SANDBOX_VERSION),
+                  log_text("config", daemon.settings->path));
+        result = loop_run(daemon.loop);
+    }
+    daemon_stop(&daemon);
+    return result == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+
+    switch (options_parse(argc, argv, &options)) {
+    case OPTIONS_DONE:
+        return EXIT_SUCCESS;
+    case OPTIONS_WRONG:
+        return EXIT_USAGE;
+    default:
+        break;
+    }
+    log_init("sandbox-router", options.log_format, options.log_level);
+    (void)mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_THRESHOLD); /* a hint; it works without */
+    (void)mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_THRESHOLD);
+    (void)mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+    (void)signal(SIGPIPE, SIG_IGN); /* of a writer that is gone we hear by EPIPE */
+    return run(&options);
+}
