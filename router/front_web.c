@@ -221,11 +221,16 @@ static void on_stop_timer(void *ctx)
     }
 }
 
+void front_web_stop_listening(struct front_web *front)
+{
+    web_listeners_close(&front->listeners);
+}
+
 void front_web_stop(struct front_web *front, void (*stopped)(void *ctx), void *ctx)
 {
     front->stopped = stopped;
     front->stopped_ctx = ctx;
-    web_listeners_close(&front->listeners);
+    front_web_stop_listening(front);
     LIST_FOREACH(node, &front->connections)
     {
         struct web_connection *connection = web_connection_of(node);

@@ -19,7 +19,9 @@ int front_web_new(struct router *router, struct front_web **ret_front,
  * old one stays, and the log says why. Addresses hold from the next start. */
 void front_web_reload(struct front_web *front);
 
-/* Accepts nothing more and closes what is open with 1001 behind what is queued. STOPPED is
+/* Accepts nothing more. */
+void front_web_stop_listening(struct front_web *front);
+/* The same, and closes what is open with 1001 behind what is queued. STOPPED is
  * called once, when all are gone: within WEB_STOP_MAX_MS, and soon for clients that listen. */
 void front_web_stop(struct front_web *front, void (*stopped)(void *ctx), void *ctx);
 void front_web_free(struct front_web *front);

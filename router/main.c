@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "front_native.h"
+#include "front_web.h"
 #include "options.h"
 #include "runtime_dir.h"
 #include "settings_watch.h"
@@ -30,6 +31,7 @@ struct daemon {
     struct runtime_dir *directory;
     struct router router;
     struct front_native native;
+    struct front_web *web;
     struct supervise *supervise;
     struct shutdown shutdown;
     struct settings_watch *watch;
@@ -80,6 +82,7 @@ static void on_settings_changed(void *ctx)
     daemon->settings = new;
     router_reload(&daemon->router, new);
     front_native_reload(&daemon->native);
+    front_web_reload(daemon->web);
     supervise_apply(daemon->supervise);
     settings_free(old);
     log_event(LOG_INFO, "reloaded", log_text("path", new->path));
@@ -114,6 +117,7 @@ static int open_fronts(struct daemon *daemon)
 {
     static const struct link_timing by_limits;
     char error[FRONT_NATIVE_ERROR_MAX];
+    char web_error[FRONT_WEB_ERROR_MAX];
     char directory_error[RUNTIME_DIR_ERROR_MAX];
 
     if (runtime_dir_open(daemon->settings->router.runtime_dir, &daemon->directory,
@@ -122,6 +126,8 @@ static int open_fronts(struct daemon *daemon)
     if (front_native_open(&daemon->native, &daemon->router, runtime_dir_url(daemon->directory),
                           &by_limits, error) < 0)
         return complain(error);
+    if (front_web_new(&daemon->router, &daemon->web, web_error) < 0)
+        return complain(web_error);
     return 0;
 }
 
@@ -132,7 +138,7 @@ static int open_supervise(struct daemon *daemon)
                                &daemon->supervise);
 
     if (result == 0)
-        result = shutdown_init(&daemon->shutdown, &daemon->router, &daemon->native,
+        result = shutdown_init(&daemon->shutdown, &daemon->router, &daemon->native, daemon->web,
                                daemon->supervise);
     if (result < 0)
         return complain_errno("supervise", result);
@@ -158,6 +164,7 @@ static void daemon_stop(struct daemon *daemon)
 {
     supervise_free(daemon->supervise);
     shutdown_done(&daemon->shutdown);
+    front_web_free(daemon->web);
     if (daemon->native.router)
         front_native_done(&daemon->native);
     if (daemon->router.loop)

@@ -31,14 +31,25 @@ static void on_reached(void *ctx)
     loop_defer(shutdown->router->loop, &shutdown->step);
 }
 
+static void on_front_closed(void *ctx)
+{
+    struct shutdown *shutdown = ctx;
+
+    shutdown->closing_fronts--;
+    if (shutdown->closing_fronts == 0)
+        on_reached(shutdown);
+}
+
 static void shutdown_flush(struct shutdown *shutdown)
 {
     shutdown->router->passthrough.idle = NULL;
     passthrough_give_up(&shutdown->router->passthrough);
     shutdown_set_state(shutdown, SHUTDOWN_FLUSHING);
-    shutdown->native->closed = on_reached;
+    shutdown->closing_fronts = 2;
+    shutdown->native->closed = on_front_closed;
     shutdown->native->closed_ctx = shutdown;
     front_native_close(shutdown->native, SHUTDOWN_LINGER_MS);
+    front_web_stop(shutdown->web, on_front_closed, shutdown);
 }
 
 static void shutdown_stop(struct shutdown *shutdown)
@@ -78,6 +89,7 @@ void shutdown_begin(struct shutdown *shutdown)
     shutdown_set_state(shutdown, SHUTDOWN_DRAINING);
     shutdown->router->draining = true;
     front_native_stop_listening(shutdown->native);
+    front_web_stop_listening(shutdown->web);
     shutdown->router->passthrough.idle = on_reached;
     shutdown->router->passthrough.idle_ctx = shutdown;
     if (shutdown->router->passthrough.open == 0)
@@ -87,10 +99,14 @@ void shutdown_begin(struct shutdown *shutdown)
 }
 
 int shutdown_init(struct shutdown *shutdown, struct router *router, struct front_native *native,
-                  struct supervise *supervise)
+                  struct front_web *web, struct supervise *supervise)
 {
     *shutdown = (struct shutdown){
-        .router = router, .native = native, .supervise = supervise, .state = SHUTDOWN_NONE
+        .router = router,
+        .native = native,
+        .web = web,
+        .supervise = supervise,
+        .state = SHUTDOWN_NONE,
     };
     loop_notice_init(&shutdown->step, on_step, shutdown);
     return loop_timer_new(router->loop, on_step, shutdown, &shutdown->timer);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "front_native.h"
+#include "front_web.h"
 #include "supervise.h"
 
 enum shutdown_state {
@@ -20,15 +21,17 @@ enum shutdown_state {
 struct shutdown {
     struct router *router;
     struct front_native *native;
+    struct front_web *web;
     struct supervise *supervise;
     enum shutdown_state state;
+    unsigned closing_fronts; /* in flushing: how many have not closed yet */
     struct loop_timer *timer;
     struct loop_notice step; /* deferred: what the state waited for has happened */
 };
 
-/* ROUTER, NATIVE and SUPERVISE are borrowed for its life. 0 or -errno. */
+/* All are borrowed for its life. 0 or -errno. */
 int shutdown_init(struct shutdown *shutdown, struct router *router, struct front_native *native,
-                  struct supervise *supervise);
+                  struct front_web *web, struct supervise *supervise);
 void shutdown_done(struct shutdown *shutdown);
 
 /* The first call begins it, a second one ends the loop at once, with 1. */
