@@ -1,7 +1,8 @@
 # Build rules shared by all folders.
 
 add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wno-unused-parameter
-                    -fno-strict-aliasing -fstack-protector-strong)
+                    -fno-strict-aliasing -fstack-protector-strong -ffunction-sections
+                    -fdata-sections)
 add_compile_definitions(_GNU_SOURCE SANDBOX_VERSION="${PROJECT_VERSION}"
                         $<$<CONFIG:RelWithDebInfo,Release>:_FORTIFY_SOURCE=2>)
 if(SANDBOX_WERROR)
@@ -53,7 +54,7 @@ function(sandbox_unit_test)
         set(TEST_TIMEOUT 120)
     endif()
     set_tests_properties(unit.${TEST_NAME} PROPERTIES TIMEOUT ${TEST_TIMEOUT}
-                         ENVIRONMENT "CK_DEFAULT_TIMEOUT=60;SANDBOX_BIN=${CMAKE_BINARY_DIR}/bin")
+                         ENVIRONMENT "CK_DEFAULT_TIMEOUT=60;SANDBOX_BIN=${CMAKE_BINARY_DIR}/bin;TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp")
 endfunction()
 
 # sandbox_fuzz_target(NAME name SOURCES file... LIBRARIES target...)

@@ -1,0 +1,352 @@
+/* exec.c - see exec.h; the states are in exec_state.h. */
+#include "exec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "environment.h"
+#include "exec_state.h"
+#include "frames.h"
+#include "log.h"
+
+static void exec_set_state(struct exec *exec, enum exec_state state)
+{
+    static const char *const names[] = { "running", "draining", "killing", "cleared", "over" };
+    _Static_assert(ARRAY_SIZE(names) == EXEC_STATE_MAX, "a name for each state");
+
+    assert(state > exec->state);
+    log_event(LOG_DEBUG, "exec_state", log_uint("call", exec->call.id),
+              log_text("from", names[exec->state]), log_text("to", names[state]));
+    exec->state = state;
+}
+
+static void exec_free(struct exec *exec)
+{
+    if (!exec)
+        return;
+    tree_release(exec->tree);
+    loop_timer_free(exec->deadline);
+    loop_timer_free(exec->drain);
+    for (int i = 0; i < EXEC_OUTPUTS; i++)
+        exec_output_done(&exec->outputs[i]);
+    exec_input_done(&exec->input);
+    free(exec->program);
+    free(exec->workdir);
+    free(exec);
+}
+DEFINE_CLEANUP(struct exec *, exec_free)
+
+/* The end: one REPLY. */
+
+static int exec_exit_code(int wait_status)
+{
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+/* Answers with CODE, behind TEXT (may be NULL) on standard error, and frees the exec. */
+static void exec_reply(struct exec *exec, int code, const struct buf *text)
+{
+    const struct guest_exec_reply reply = {
+        .has_exit_code = true,
+        .exit_code = code,
+        .has_timed_out = true,
+        .timed_out = exec->timed_out,
+        .has_cancelled = true,
+        .cancelled = exec->cancelled,
+    };
+    struct serve *serve = exec->call.serve;
+    struct exec_output *errors = &exec->outputs[EXEC_STDERR];
+
+    if (text && text->size > 0)
+        serve_queued(serve, frames_data(serve_queue(serve), exec->call.id, errors->stream,
+                                        text->data, text->size));
+    for (int i = 0; i < EXEC_OUTPUTS; i++)
+        exec_output_end(&exec->outputs[i]);
+    serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_REPLY, exec->call.id,
+                                   &type_guest_exec_reply, &reply));
+    exec_set_state(exec, EXEC_OVER);
+    serve_end(serve, &exec->call);
+    exec_free(exec);
+}
+
+void exec_check(struct exec *exec)
+{
+    const bool ended = exec->outputs[EXEC_STDOUT].ended && exec->outputs[EXEC_STDERR].ended;
+
+    if (!ended)
+        return;
+    if (exec->state == EXEC_DRAINING || exec->state == EXEC_CLEARED)
+        exec_reply(exec, exec_exit_code(exec->wait_status), NULL);
+}
+
+/* Reads what is there, and what comes in the next 100 ms. */
+static void exec_drain(struct exec *exec, enum exec_state state)
+{
+    exec_set_state(exec, state);
+    loop_timer_arm(exec->drain, EXEC_DRAIN_MS);
+    for (int i = 0; i < EXEC_OUTPUTS; i++) {
+        exec_output_pump(&exec->outputs[i]);
+        exec_output_count(&exec->outputs[i]);
+    }
+    exec_check(exec);
+}
+
+static void exec_drained(void *ctx)
+{
+    struct exec *exec = ctx;
+
+    for (int i = 0; i < EXEC_OUTPUTS; i++) {
+        if (exec->state == EXEC_CLEARED)
+            exec_output_end(&exec->outputs[i]);
+        else
+            exec_output_pump(&exec->outputs[i]); /* what is owed, whatever the time */
+    }
+    exec_check(exec);
+}
+
+/* The tree's events. */
+
+static void exec_ended(void *ctx, int wait_status)
+{
+    struct exec *exec = ctx;
+
+    if (exec->state != EXEC_RUNNING)
+        return;
+    exec->wait_status = wait_status;
+    loop_timer_disarm(exec->deadline);
+    exec_drain(exec, EXEC_DRAINING);
+}
+
+static void exec_killed(void *ctx)
+{
+    struct exec *exec = ctx;
+
+    if (exec->state == EXEC_KILLING)
+        exec_drain(exec, EXEC_CLEARED);
+}
+
+static void exec_kill(struct exec *exec)
+{
+    if (exec->state > EXEC_DRAINING)
+        return;
+    if (exec->state == EXEC_RUNNING)
+        exec->wait_status = SIGKILL;
+    loop_timer_disarm(exec->deadline);
+    loop_timer_disarm(exec->drain);
+    exec_set_state(exec, EXEC_KILLING);
+    tree_kill(exec->tree);
+}
+
+static void exec_deadline_passed(void *ctx)
+{
+    struct exec *exec = ctx;
+
+    exec->timed_out = true;
+    exec_kill(exec);
+}
+
+/* Failing to start. */
+
+/* The program's part of a message; no path is longer. */
+#define NAME_SHOWN_BYTES 16384
+
+/* Exit code and text of standard error for what contract 5.2.6 counts as a reply; 0: it is an
+ * error. */
+static int refusal_reply(const struct exec *exec, const struct spawn_failure *failure,
+                         struct buf *text)
+{
+    const bool missing = failure->error == ENOENT || failure->error == ENOTDIR;
+    const char *name = failure->step == SPAWN_WORKDIR ? exec->workdir : exec->program;
+    const char *reason = missing ? "not found" : "permission denied";
+
+    if (failure->step == SPAWN_SETUP)
+        return 0;
+    if (!missing && (failure->step != SPAWN_PROGRAM || failure->error != EACCES))
+        return 0;
+    (void)buf_printf(text, "exec: %.*s: %s\n", NAME_SHOWN_BYTES, name, reason);
+    return missing ? 127 : 126;
+}
+
+static void exec_send_error(struct serve *serve, uint64_t id, const char *program, int error)
+{
+    struct sandbox_error err = { 0 };
+
+    (void)sandbox_error_set(&err, S300, "%s could not be started: %s", program,
+                            strerror(error));
+    serve_queued(serve, frames_error(serve_queue(serve), id, &err));
+    sandbox_error_done(&err);
+}
+
+static void exec_failed(void *ctx, const struct spawn_failure *failure)
+{
+    _cleanup_(buf_done)
+    struct buf text = { 0 };
+    struct exec *exec = ctx;
+    int code = refusal_reply(exec, failure, &text);
+
+    if (code == 0 && exec->state == EXEC_KILLING)
+        code = exec_exit_code(exec->wait_status);
+    if (code != 0) {
+        exec_reply(exec, code, &text);
+        return;
+    }
+    exec_send_error(exec->call.serve, exec->call.id, exec->program, failure->error);
+    exec_set_state(exec, EXEC_OVER);
+    serve_end(exec->call.serve, &exec->call);
+    exec_free(exec);
+}
+
+/* Frames of the host. */
+
+static struct exec *exec_of(struct call *call)
+{
+    return CONTAINER_OF(call, struct exec, call);
+}
+
+static int exec_data(struct call *call, unsigned stream, struct span bytes)
+{
+    return stream == 0 ? exec_input_data(&exec_of(call)->input, bytes) : -EPROTO;
+}
+
+static int exec_end(struct call *call, unsigned stream, struct span reason)
+{
+    if (stream != 0)
+        return -EPROTO;
+    exec_input_end(&exec_of(call)->input);
+    return 0;
+}
+
+static int exec_credit(struct call *call, unsigned stream, uint64_t size)
+{
+    struct exec *exec = exec_of(call);
+    struct exec_output *output;
+
+    if (stream < 1 || stream > EXEC_OUTPUTS)
+        return -EPROTO;
+    output = &exec->outputs[stream - 1];
+    if (size > AGENT_WINDOW_BYTES || output->window + size > AGENT_WINDOW_BYTES)
+        return -EPROTO;
+    output->window += size;
+    exec_output_pump(output);
+    exec_check(exec);
+    return 0;
+}
+
+static void exec_cancel(struct call *call)
+{
+    exec_of(call)->cancelled = true;
+    exec_kill(exec_of(call));
+}
+
+static void exec_resume(struct call *call)
+{
+    for (int i = 0; i < EXEC_OUTPUTS; i++)
+        exec_output_pump(&exec_of(call)->outputs[i]);
+    exec_check(exec_of(call));
+}
+
+static const struct call_ops exec_ops = {
+    .data = exec_data,
+    .end = exec_end,
+    .credit = exec_credit,
+    .cancel = exec_cancel,
+    .resume = exec_resume,
+};
+
+/* The beginning. */
+
+static const struct tree_events exec_tree_events = {
+    .failed = exec_failed,
+    .ended = exec_ended,
+    .killed = exec_killed,
+};
+
+struct start {
+    int fds[3]; /* the program's ends */
+    char **environment;
+    char **argv;
+};
+
+static void start_done(struct start *start)
+{
+    for (int i = 0; i < 3; i++)
+        closep(&start->fds[i]);
+    free(start->environment);
+    free(start->argv);
+}
+
+static int exec_prepare(struct exec *exec, const struct guest_exec *request,
+                        struct start *start)
+{
+    struct serve *serve = exec->call.serve;
+    const struct text_list *const layers[] = { &serve->environment, &request->env };
+    int result;
+
+    exec->program = strdup(request->argv.items[0]);
+    exec->workdir = strdup(request->workdir ? request->workdir : serve->workdir);
+    start->environment = environment_merge(layers, ARRAY_SIZE(layers));
+    start->argv = calloc(request->argv.count + 1, sizeof(*start->argv));
+    if (!exec->program || !exec->workdir || !start->environment || !start->argv)
+        return -ENOMEM;
+    memcpy(start->argv, request->argv.items, request->argv.count * sizeof(*start->argv));
+    if (request->has_stdin) {
+        result = exec_input_init(&exec->input, exec, &start->fds[0]);
+        if (result < 0)
+            return result;
+    }
+    for (unsigned i = 0; i < EXEC_OUTPUTS; i++) {
+        result = exec_output_init(&exec->outputs[i], exec, i + 1, &start->fds[i + 1]);
+        if (result < 0)
+            return result;
+    }
+    result = loop_timer_new(serve->loop, exec_drained, exec, &exec->drain);
+    if (result < 0)
+        return result;
+    return loop_timer_new(serve->loop, exec_deadline_passed, exec, &exec->deadline);
+}
+
+static int exec_start(struct exec *exec, const struct guest_exec *request,
+                      struct spawn_failure *ret_failure)
+{
+    _cleanup_(start_done)
+    struct start start = { .fds = { -1, -1, -1 } };
+    struct serve *serve = exec->call.serve;
+    int result = exec_prepare(exec, request, &start);
+    struct spawn spawn;
+
+    if (result < 0) {
+        *ret_failure = (struct spawn_failure){ .step = SPAWN_SETUP, .error = -result };
+        return -1;
+    }
+    spawn = (struct spawn){
+        .argv = start.argv,
+        .environment = start.environment,
+        .workdir = exec->workdir,
+        .fds = { start.fds[0] < 0 ? serve->null_fd : start.fds[0], start.fds[1], start.fds[2] },
+        .cgroup_fd = -1,
+    };
+    return tree_start(serve->trees, &spawn, &exec_tree_events, exec, &exec->tree, ret_failure);
+}
+
+void exec_begin(struct serve *serve, uint64_t id, const struct guest_exec *request)
+{
+    struct exec *exec = calloc(1, sizeof(*exec));
+    struct spawn_failure failure;
+
+    if (!exec || request->argv.count == 0) {
+        free(exec);
+        exec_send_error(serve, id, "the program", request->argv.count == 0 ? EINVAL : ENOMEM);
+        return;
+    }
+    exec->input.fd = exec->outputs[0].fd = exec->outputs[1].fd = -1;
+    serve_begin(serve, &exec->call, id, &exec_ops);
+    if (exec_start(exec, request, &failure) < 0) {
+        exec_failed(exec, &failure);
+        return;
+    }
+    if (request->timeout_ms > 0)
+        loop_timer_arm(exec->deadline, request->timeout_ms);
+}

@@ -1,0 +1,133 @@
+/* exec_output.c - the program's pipes, read against the host's window. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include "exec_state.h"
+#include "frames.h"
+#include "sink.h"
+
+/* The program ended and the time for more has passed. */
+static bool output_overdue(const struct exec_output *output)
+{
+    return output->exec->state == EXEC_DRAINING && !loop_timer_armed(output->exec->drain);
+}
+
+/* May it send now, and how much? */
+static size_t output_room(struct exec_output *output)
+{
+    uint64_t room = output->window;
+
+    if (output_overdue(output) && output->owed < room)
+        room = output->owed;
+    if (room > AGENT_DATA_MAX_BYTES)
+        room = AGENT_DATA_MAX_BYTES;
+    return serve_full(output->exec->call.serve) ? 0 : (size_t)room;
+}
+
+/* One read; false: nothing more now. */
+static bool output_read(struct exec_output *output)
+{
+    static uint8_t bytes[AGENT_DATA_MAX_BYTES]; /* the loop's thread alone reads pipes */
+    struct serve *serve = output->exec->call.serve;
+    const size_t room = output_room(output);
+    ssize_t size;
+
+    if (room == 0)
+        return false;
+    size = read(output->fd, bytes, room);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (size <= 0) {
+        loop_io_free(take_ptr(output->io));
+        closep(&output->fd);
+        exec_output_end(output);
+        return false;
+    }
+    output->window -= (uint64_t)size;
+    output->owed -= (uint64_t)size < output->owed ? (uint64_t)size : output->owed;
+    serve_queued(serve, frames_data(serve_queue(serve), output->exec->call.id, output->stream,
+                                    bytes, (size_t)size));
+    return true;
+}
+
+/* Ends it when the time is up and nothing is owed any more; else waits for what it needs. */
+static void output_go_on(struct exec_output *output)
+{
+    if (output->ended)
+        return;
+    if (output_overdue(output) && output->owed == 0)
+        exec_output_end(output);
+    else
+        (void)loop_io_set_events(output->io, output_room(output) > 0 ? EPOLLIN : 0);
+}
+
+void exec_output_pump(struct exec_output *output)
+{
+    if (output->ended)
+        return;
+    while (output_read(output))
+        ;
+    output_go_on(output);
+}
+
+/* A running program is read once a turn, so that one that floods does not starve the others. */
+static void output_ready(void *ctx, uint32_t events)
+{
+    struct exec_output *output = ctx;
+
+    (void)events;
+    (void)output_read(output);
+    output_go_on(output);
+    exec_check(output->exec); /* may free it */
+}
+
+void exec_output_count(struct exec_output *output)
+{
+    int size = 0;
+
+    if (!output->ended && ioctl(output->fd, FIONREAD, &size) == 0)
+        output->owed = (uint64_t)size;
+}
+
+void exec_output_end(struct exec_output *output)
+{
+    struct serve *serve = output->exec->call.serve;
+
+    if (output->ended)
+        return;
+    output->ended = true;
+    serve_queued(serve,
+                 frames_end(serve_queue(serve), output->exec->call.id, output->stream, NULL));
+    loop_io_free(take_ptr(output->io));
+    if (output->fd >= 0)
+        sink_take(serve->loop, take_fd(&output->fd));
+}
+
+int exec_output_init(struct exec_output *output, struct exec *exec, unsigned stream,
+                     int *ret_their_fd)
+{
+    int pair[2];
+
+    *output = (struct exec_output){
+        .exec = exec,
+        .stream = stream,
+        .fd = -1,
+        .window = AGENT_WINDOW_BYTES,
+    };
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -errno;
+    output->fd = pair[0];
+    *ret_their_fd = pair[1];
+    if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    return loop_io_new(exec->call.serve->loop, pair[0], EPOLLIN, output_ready, output,
+                       &output->io);
+}
+
+void exec_output_done(struct exec_output *output)
+{
+    loop_io_free(take_ptr(output->io));
+    closep(&output->fd);
+}

@@ -1,0 +1,30 @@
+/* fs.c - which function serves which file operation. */
+#include "fs.h"
+
+/* The typed functions behind one pointer type. */
+#define FS_OPERATION(name, request_type, reply_type)                                           \
+    static int call_##name(struct job *job, const void *request, void *reply,                  \
+                           struct sandbox_error *err)                                          \
+    {                                                                                          \
+        const struct request_type *typed_request = request;                                    \
+        struct reply_type *typed_reply = reply;                                                \
+                                                                                               \
+        return name(job, typed_request, typed_reply, err);                                     \
+    }
+
+FS_OPERATION(fs_ls, fs_ls_request, fs_ls_reply)
+FS_OPERATION(fs_stat, fs_stat_request, fs_entry)
+FS_OPERATION(fs_mkdir, fs_mkdir_request, fs_mkdir_reply)
+FS_OPERATION(fs_write, fs_write_request, guest_fs_write_reply)
+FS_OPERATION(fs_read, fs_read_request, guest_empty)
+
+static const job_fn functions[] = {
+    [GUEST_fs_ls] = call_fs_ls,       [GUEST_fs_stat] = call_fs_stat,
+    [GUEST_fs_mkdir] = call_fs_mkdir, [GUEST_fs_write] = call_fs_write,
+    [GUEST_fs_read] = call_fs_read,
+};
+
+job_fn fs_operation(enum guest_operation_id id)
+{
+    return functions[id];
+}

@@ -1,0 +1,218 @@
+/* init.c - see init.h. */
+#include "init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "devices.h"
+#include "log.h"
+#include "network.h"
+
+#define DEVICE_TIMEOUT_MS 20000
+#define PORT_NAME "agent"
+
+/* Where things stand in the initramfs, before the root is moved. */
+#define LOWER "/lower"
+#define DISK "/disk"
+#define ROOT "/root"
+
+struct mount_row {
+    const char *source;
+    const char *target;
+    const char *type;
+    unsigned long flags;
+    const char *options;
+};
+
+static const struct mount_row early_mounts[] = {
+    { "devtmpfs", "/dev", "devtmpfs", MS_NOSUID, "mode=0755" },
+    { "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL },
+    { "sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL },
+    { "cgroup2", "/sys/fs/cgroup", "cgroup2", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL },
+    { "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "mode=0620,gid=5,ptmxmode=0666" },
+    { "tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777" },
+};
+
+/* What every program may expect of /dev and devtmpfs does not have. */
+static const struct {
+    const char *target;
+    const char *name;
+} device_links[] = {
+    { "/proc/self/fd", "/dev/fd" },
+    { "/proc/self/fd/0", "/dev/stdin" },
+    { "/proc/self/fd/1", "/dev/stdout" },
+    { "/proc/self/fd/2", "/dev/stderr" },
+};
+
+static int mount_one(const struct mount_row *row)
+{
+    (void)mkdir(row->target, 0755); /* shows in the mount if it fails */
+    if (mount(row->source, row->target, row->type, row->flags, row->options) == 0)
+        return 0;
+    log_event(LOG_ERROR, "mount_failed", log_text("target", row->target),
+              log_text("type", row->type), log_text("error", strerror(errno)));
+    return -errno;
+}
+
+static int mount_early(void)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(early_mounts); i++) {
+        int result = mount_one(&early_mounts[i]);
+
+        if (result == -EBUSY) /* the kernel mounted it itself */
+            continue;
+        if (result < 0)
+            return result;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(device_links); i++)
+        (void)symlink(device_links[i].target, device_links[i].name);
+    return 0;
+}
+
+/* The log goes to the console; without one, to the kernel's log. */
+static void open_console(void)
+{
+    _cleanup_close_ int fd = open("/dev/console", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    _cleanup_close_ int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+    if (null_fd >= 0) {
+        (void)dup2(null_fd, 0);
+        (void)dup2(null_fd, 1);
+    }
+    (void)dup2(fd >= 0 ? fd : null_fd, 2);
+    if (fd >= 0 && fd <= 2)
+        (void)take_fd(&fd); /* it is one of the three itself */
+    if (null_fd >= 0 && null_fd <= 2)
+        (void)take_fd(&null_fd);
+}
+
+/* The image, whichever of the two formats it has. */
+static int mount_image(void)
+{
+    static const struct mount_row rows[] = {
+        { "/dev/vda", LOWER, "erofs", MS_RDONLY | MS_NOATIME, NULL },
+        { "/dev/vda", LOWER, "squashfs", MS_RDONLY | MS_NOATIME, NULL },
+    };
+
+    (void)mkdir(LOWER, 0755);
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (mount(rows[i].source, rows[i].target, rows[i].type, rows[i].flags, NULL) == 0)
+            return 0;
+    }
+    return mount_one(&rows[0]);
+}
+
+/* The image under the writable layer. Directories of the image can be renamed only with
+ * redirect_dir. */
+static int mount_root(void)
+{
+    static const struct mount_row disk = { "/dev/vdb", DISK, "ext4", MS_NOATIME, NULL };
+    static const struct mount_row overlay = {
+        "overlay",
+        ROOT,
+        "overlay",
+        MS_NOATIME,
+        "lowerdir=" LOWER ",upperdir=" DISK "/upper,workdir=" DISK "/work,redirect_dir=on",
+    };
+    int result = mount_image();
+
+    if (result == 0)
+        result = mount_one(&disk);
+    if (result < 0)
+        return result;
+    (void)mkdir(DISK "/upper", 0755);
+    (void)mkdir(DISK "/work", 0755);
+    return mount_one(&overlay);
+}
+
+/* Moves the mounts that programs need into the new root and makes that ours. */
+static int switch_root(void)
+{
+    static const char *const moved[] = { "/dev", "/proc", "/sys" };
+
+    if (chdir(ROOT) < 0)
+        return -errno;
+    for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
+        const char *target = moved[i] + 1; /* in the working directory */
+
+        (void)mkdir(target, 0755);
+        if (mount(moved[i], target, NULL, MS_MOVE, NULL) < 0)
+            return -errno;
+    }
+    if (mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0 || chdir("/") < 0)
+        return -errno;
+    return 0;
+}
+
+static int step_failed(const char *step, int result)
+{
+    log_event(LOG_ERROR, "init_failed", log_text("step", step),
+              log_text("error", strerror(-result)));
+    return result;
+}
+
+/* Modules and disks. */
+static int prepare_devices(int listen_fd)
+{
+    static const char *const disks[] = { "/dev/vda", "/dev/vdb" };
+    int result = devices_load_modules();
+
+    if (result < 0)
+        return step_failed("modules", result);
+    for (size_t i = 0; i < ARRAY_SIZE(disks); i++) {
+        result = devices_await(listen_fd, disks[i], DEVICE_TIMEOUT_MS);
+        if (result < 0)
+            return step_failed(disks[i], result);
+    }
+    return 0;
+}
+
+static int prepare(int *ret_fd)
+{
+    _cleanup_close_ int listen_fd = devices_listen();
+    int result = mount_early();
+
+    open_console();
+    if (result < 0)
+        return step_failed("mounts", result);
+    if (listen_fd < 0)
+        return step_failed("uevents", listen_fd);
+    result = prepare_devices(listen_fd);
+    if (result < 0)
+        return result;
+    result = mount_root();
+    if (result < 0)
+        return step_failed("root", result);
+    result = switch_root();
+    if (result < 0)
+        return step_failed("switch_root", result);
+    result = network_loopback_up();
+    if (result < 0)
+        return step_failed("loopback", result);
+    *ret_fd = devices_open_port(listen_fd, PORT_NAME, DEVICE_TIMEOUT_MS);
+    if (*ret_fd < 0)
+        return step_failed("port", *ret_fd);
+    sync(); /* a template copies the disk as it is now */
+    return 0;
+}
+
+_Noreturn void init_machine(init_run_fn run)
+{
+    int fd;
+
+    if (prepare(&fd) == 0)
+        (void)run(fd, open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+    (void)reboot(RB_POWER_OFF);
+    (void)reboot(RB_AUTOBOOT); /* where nothing can cut the power; QEMU runs with -no-reboot */
+    for (;;)
+        (void)pause();
+}

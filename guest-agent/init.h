@@ -1,0 +1,16 @@
+/* init.h - from /init in an initramfs to a sandbox with its own root.
+ *
+ * Mounts, modules, disks, root, loopback, channel; everything is in place before RUN, so that a
+ * machine may be saved as a template as soon as it says HELLO. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Serves on the channel (consumed), with the folder for the execs' cgroups (consumed, -1:
+ * none).
+ */
+typedef int (*init_run_fn)(int own_fd, int own_cgroup_fd, bool machine);
+
+/* Never returns: the machine is powered off when RUN does, or when a step fails, with the
+ * reason on the console. */
+_Noreturn void init_machine(init_run_fn run);

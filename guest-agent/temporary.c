@@ -1,0 +1,66 @@
+/* temporary.c - see temporary.h. */
+#include "temporary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "cleanup.h"
+#include "uuid.h"
+
+int temporary_open(struct temporary *file, int folder_fd)
+{
+    char uuid[UUID_TEXT_BYTES];
+    int result = uuid_random(uuid);
+
+    if (result < 0)
+        return result;
+    (void)snprintf(file->name, sizeof(file->name), ".iii-tmp-%s", uuid);
+    file->fd = openat(folder_fd, file->name,
+                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file->fd < 0)
+        return -errno;
+    file->folder_fd = folder_fd;
+    return 0;
+}
+
+int temporary_write(struct temporary *file, const void *data, size_t size)
+{
+    const char *at = data;
+
+    while (size > 0) {
+        ssize_t written = write(file->fd, at, size);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return -errno;
+        at += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+int temporary_set_owner(struct temporary *file, uid_t uid, gid_t gid, mode_t mode)
+{
+    if (fchown(file->fd, uid, gid) < 0 || fchmod(file->fd, mode) < 0)
+        return -errno;
+    return 0;
+}
+
+int temporary_commit(struct temporary *file, const char *name, bool replace)
+{
+    if (renameat2(file->folder_fd, file->name, file->folder_fd, name,
+                  replace ? 0 : RENAME_NOREPLACE) < 0)
+        return -errno;
+    file->folder_fd = -1;
+    return 0;
+}
+
+void temporary_done(struct temporary *file)
+{
+    closep(&file->fd);
+    if (file->folder_fd >= 0)
+        (void)unlinkat(file->folder_fd, file->name, 0); /* the first error is told */
+    file->folder_fd = -1;
+}
