@@ -12,13 +12,14 @@
 #include "snapshot.h"
 
 struct adapter;
-struct channels;    /* channel.h */
-struct fault;       /* fault.h */
-struct idempotency; /* idempotency.h */
-struct image_cache; /* image_cache.h */
-struct requests;    /* request.h */
-struct sandboxes;   /* sandbox.h */
-struct serve;       /* serve.h */
+struct channels;     /* channel.h */
+struct fault;        /* fault.h */
+struct idempotency;  /* idempotency.h */
+struct image_cache;  /* image_cache.h */
+struct requests;     /* request.h */
+struct router_calls; /* router_call.h */
+struct sandboxes;    /* sandbox.h */
+struct serve;        /* serve.h */
 
 struct loop *adapter_loop(const struct adapter *adapter);
 const struct backend_ops *adapter_ops(const struct adapter *adapter);
@@ -34,6 +35,7 @@ struct image_cache *adapter_images(const struct adapter *adapter);
 struct sandboxes *adapter_sandboxes(const struct adapter *adapter);
 struct idempotency *adapter_idempotency(const struct adapter *adapter);
 struct channels *adapter_channels(const struct adapter *adapter);
+struct router_calls *adapter_router_calls(const struct adapter *adapter);
 struct requests *adapter_requests(const struct adapter *adapter);
 struct serve *adapter_serve(const struct adapter *adapter);
 
@@ -41,7 +43,29 @@ struct serve *adapter_serve(const struct adapter *adapter);
 const struct fault *adapter_fault(const struct adapter *adapter);
 
 const char *adapter_name(const struct adapter *adapter);
+const char *adapter_instance(const struct adapter *adapter); /* random, of this process */
 /* Start of docs_url: the router's word, else the contract's default. */
 const char *adapter_docs_base(const struct adapter *adapter);
 /* Shutdown has begun: new calls are refused. */
 bool adapter_stopping(const struct adapter *adapter);
+
+/* Life, for main.c and tests. */
+
+struct adapter_options {
+    const struct backend_ops *ops;
+    const char *config_path;
+    const char *router_url; /* NULL: router.sock in the runtime_dir of the settings */
+};
+
+#define ADAPTER_ERROR_MAX 9216
+
+/* Loads the settings, opens the back end and begins to dial the router. On failure ERROR holds
+ * one line for people. Call it before anything that starts threads. */
+int adapter_new(struct loop *loop, const struct adapter_options *options,
+                struct adapter **ret_adapter, char ret_error[ADAPTER_ERROR_MAX]);
+/* Refuses new calls, stops all sandboxes, then ends the loop with code 0. */
+void adapter_stop(struct adapter *adapter);
+/* Reads the settings file again; a bad one changes nothing. */
+void adapter_reload(struct adapter *adapter);
+void adapter_free(struct adapter *adapter);
+DEFINE_CLEANUP(struct adapter *, adapter_free)

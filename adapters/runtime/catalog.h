@@ -15,23 +15,5 @@ const char *catalog_source(const struct adapter_settings *settings, const char *
 int catalog_check(const struct adapter_settings *settings, const char *image,
                   const char **ret_source, struct sandbox_error *err);
 
-enum source_kind { SOURCE_DEBIAN, SOURCE_REGISTRY, SOURCE_OCI, SOURCE_ROOTFS, SOURCE_KIND_MAX };
-
-/* A parsed source text; the members that its kind does not have are NULL. */
-struct source {
-    enum source_kind kind;
-    char *suite;      /* debian */
-    char *packages;   /* debian: comma-separated */
-    char *host;       /* registry: HOST[:PORT] */
-    char *repository; /* registry */
-    char *tag;        /* registry, oci; NULL: none given and none needed */
-    char *digest;     /* registry: sha256:… */
-    char *path;       /* oci, rootfs: absolute */
-    bool insecure;    /* registry: plain HTTP is allowed */
-};
-
-/* 0, or -EINVAL with a text in WHY (of WHY_SIZE bytes) that quotes the part that is wrong. */
-int source_parse(const char *text, const struct text_list *insecure_registries,
-                 struct source *ret_source, char *why, size_t why_size);
-void source_done(struct source *source);
-const char *source_kind_name(enum source_kind kind);
+/* What the installer adds to a preset's default source ("npm"); NULL: nothing. */
+const char *catalog_addition(const struct adapter_settings *settings, const char *image);

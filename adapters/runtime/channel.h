@@ -35,7 +35,8 @@ void channel_grant(struct channel *channel, size_t size);
 size_t channel_window(const struct channel *channel); /* bytes that may be written now */
 /* Sends at most the window; returns how many bytes were taken. */
 size_t channel_write(struct channel *channel, const uint8_t *data, size_t size);
-/* Writer: clean end. Both: abort with a reason. */
+/* Writer: clean end. Both: abort with a reason. No callback follows either one; nothing happens
+ * when it is over already. */
 void channel_end(struct channel *channel);
 void channel_abort(struct channel *channel, enum sandbox_code code, const char *reason);
 /* Detaches (an abort if it is not over) and frees; no callback follows. */

@@ -9,6 +9,3 @@
 
 /* Ends in a handler, or in an answer. BODY is borrowed for the call. */
 void dispatch(struct request *request, const char *body, size_t size);
-
-/* Whether callers may rely on FEATURE: of the runtime or of the back end. */
-bool dispatch_has_feature(const struct adapter *adapter, const char *feature);

@@ -31,7 +31,9 @@ uint64_t request_id(const struct request *request);
 
 /* Encodes REPLY (a struct of the operation's reply type, borrowed) and answers. */
 void request_reply(struct request *request, const void *reply);
-/* Answers with the error, which is moved out of ERR. Adds nothing to it. */
+/* Answers with the error, which is moved out of ERR. What contract 3.4 says of `outcome` is
+ * seen to here: dropped where it has no place, may_have_run where it must be and was not set.
+ */
 void request_fail(struct request *request, struct sandbox_error *err);
 /* A bare JSON text as reply, for operations of an adapter's own. */
 void request_reply_json(struct request *request, const char *json, size_t size);
@@ -40,7 +42,8 @@ void request_reply_json(struct request *request, const char *json, size_t size);
 void request_event(struct request *request, const char *json, size_t size);
 
 /* FN is called at most once, when the caller is gone and the call has no idempotency_key
- * (contract 2.4); the request still has to be answered. Setting NULL forgets it. */
+ * (contract 2.4); the request still has to be answered. If that is so already, it is called
+ * before the loop waits again. Setting NULL forgets it. */
 void request_on_cancel(struct request *request, void (*fn)(void *ctx), void *ctx);
 bool request_cancelled(const struct request *request);
 
@@ -65,6 +68,9 @@ const char *request_operation_name(const struct request *request);
 /* Dispatch found the row and decoded the body, which is consumed. */
 void request_set_body(struct request *request, const struct operation *operation,
                       void *own_body);
+/* For fault.c: what a test hook held goes on. */
+void request_go_on(struct request *request);
+void request_send_held(struct request *request);
 /* Ends it without an answer. */
 void request_drop(struct request *request);
 

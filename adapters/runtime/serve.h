@@ -9,11 +9,10 @@
 #include "buf.h"
 #include "envelope.h"
 
-/* Of the 3 x 5 s of the protocol: a PING when nothing came for so long, and how many may stay
- * unanswered. */
+/* PING when nothing came for so long; after so many of these spans the link is lost. */
 #define SERVE_PING_MS 5000u
-#define SERVE_PINGS_MISSED_MAX 3u
-/* What may wait to be sent; more: the router does not read, the link is given up. */
+#define SERVE_SILENCES_MAX 3u
+/* What may wait to be sent; more: the router does not read, and the link is given up. */
 #define SERVE_QUEUE_MAX_BYTES (48u * 1024 * 1024)
 
 struct serve;
@@ -26,12 +25,17 @@ DEFINE_CLEANUP(struct serve *, serve_free)
 /* Generation of the connection that is greeted now; 0: none. Never used twice. */
 uint64_t serve_link(const struct serve *serve);
 
+/* Whether any output fits in a reply to the router that is connected (contract 11.2); if not,
+ * it logs why. */
+bool serve_accepts(const struct serve *serve, const struct adapter_settings *settings);
+
 /* What the router said of itself; the defaults before that. */
 const char *serve_docs_base(const struct serve *serve);
 size_t serve_max_message_bytes(const struct serve *serve);
+size_t serve_first_window(const struct serve *serve); /* of a stream that is read */
 
-/* Sends one message on the connection LINK. -ENOTCONN: it is gone; -EMSGSIZE: the router would
- * not take it; -ENOMEM. */
+/* Sends one message on the connection LINK; no callback runs inside. -ENOTCONN: it is gone;
+ * -EMSGSIZE: the router would not take it; -ENOMEM. */
 int serve_send(struct serve *serve, uint64_t link, const struct envelope *message);
 /* REPLY, ERROR, EVENT, DATA: head and body go out without a copy of the body in between. */
 int serve_send_body(struct serve *serve, uint64_t link, enum envelope_kind kind, uint64_t id,
@@ -39,10 +43,10 @@ int serve_send_body(struct serve *serve, uint64_t link, enum envelope_kind kind,
 /* A fresh id for what this side begins: OPEN, CALL. */
 uint64_t serve_next_id(struct serve *serve);
 
-/* Calls the router. DONE once, never from inside the call: the body of the reply, or its error
- * envelope, or NULL when the link was lost; borrowed for the call. */
-typedef void (*serve_done_fn)(void *ctx, enum envelope_kind kind, const struct span *body);
-int serve_call(struct serve *serve, const char *operation, const char *json, serve_done_fn done,
-               void *ctx, uint64_t *ret_call);
-/* No callback follows. */
-void serve_call_forget(struct serve *serve, uint64_t call);
+/* Sends what is queued, then closes for good; DONE once, when it is closed or LINGER_MS have
+ * passed, never from inside the call. */
+void serve_finish(struct serve *serve, uint32_t linger_ms, void (*done)(void *ctx), void *ctx);
+
+/* For tests: breaks the link as a lost connection would; bytes sent as they are. */
+void serve_disconnect(struct serve *serve);
+void serve_send_raw(struct serve *serve, const void *data, size_t size);

@@ -1,0 +1,134 @@
+/* catalog.c - see catalog.h. */
+#include "catalog.h"
+
+#include <string.h>
+
+#include "buf.h"
+#include "handlers.h"
+
+static const struct preset {
+    const char *name;
+    const char *source;
+} presets[] = {
+#define PRESET(preset_name, preset_source) { preset_name, preset_source },
+#include "presets.def"
+};
+
+/* Contract 7.2: "npm added lean". */
+static const struct {
+    const char *preset, *addition;
+} additions[] = { { "node", "npm" } };
+
+static const char *map_get(const struct setting_map *map, const char *key)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (strcmp(map->items[i].key, key) == 0)
+            return map->items[i].value;
+    return NULL;
+}
+
+static const struct preset *preset_find(const char *image)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(presets); i++)
+        if (strcmp(presets[i].name, image) == 0)
+            return &presets[i];
+    return NULL;
+}
+
+const char *catalog_source(const struct adapter_settings *settings, const char *image)
+{
+    const struct preset *preset = preset_find(image);
+    const char *source;
+
+    if (!preset)
+        return map_get(&settings->custom_images, image);
+    source = map_get(&settings->preset_sources, image);
+    return source ? source : preset->source;
+}
+
+const char *catalog_addition(const struct adapter_settings *settings, const char *image)
+{
+    if (map_get(&settings->preset_sources, image))
+        return NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(additions); i++)
+        if (strcmp(additions[i].preset, image) == 0)
+            return additions[i].addition;
+    return NULL;
+}
+
+static bool is_allowed(const struct adapter_settings *settings, const char *image)
+{
+    for (size_t i = 0; i < settings->image_allowlist.count; i++)
+        if (strcmp(settings->image_allowlist.items[i], image) == 0)
+            return true;
+    return false;
+}
+
+/* Appends the names that may be booted, in the order of the allowlist. */
+static int list_bootable(const struct adapter_settings *settings, struct buf *to)
+{
+    int ret = 0;
+
+    for (size_t i = 0; ret == 0 && i < settings->image_allowlist.count; i++) {
+        const char *name = settings->image_allowlist.items[i];
+
+        if (catalog_source(settings, name))
+            ret = buf_printf(to, "%s%s", to->size > 0 ? ", " : "", name);
+    }
+    return ret;
+}
+
+int catalog_check(const struct adapter_settings *settings, const char *image,
+                  const char **ret_source, struct sandbox_error *err)
+{
+    _cleanup_(buf_done)
+    struct buf bootable = { 0 };
+    const char *source = catalog_source(settings, image);
+    const char *names = NULL;
+
+    if (source && is_allowed(settings, image)) {
+        *ret_source = source;
+        return 0;
+    }
+    if (list_bootable(settings, &bootable) == 0 && bootable.size > 0)
+        names = buf_text(&bootable);
+    return sandbox_error_set(err, S100, "image %s %s; %s%s", image,
+                             source ? "is not in image_allowlist" : "is not in the catalog",
+                             names ? "images that may be booted: " : "no image may be booted",
+                             names ? names : "");
+}
+
+static struct catalog_image describe(const char *name, const char *source, const char *kind)
+{
+    /* Borrowed from the settings: the reply is encoded at once. */
+    return (struct catalog_image){ .has_name = true,
+                                   .name = (char *)name,
+                                   .has_oci_ref = true,
+                                   .oci_ref = (char *)source,
+                                   .has_kind = true,
+                                   .kind = (char *)kind };
+}
+
+void handle_catalog_list(struct request *request)
+{
+    const struct adapter_settings *settings = request_settings(request);
+    const struct setting_map *custom = &settings->custom_images;
+    struct catalog_list_reply reply = { .has_images = true };
+    struct sandbox_error err = { 0 };
+    struct catalog_image *images = calloc(ARRAY_SIZE(presets) + custom->count, sizeof(*images));
+
+    if (!images) {
+        sandbox_error_set(&err, S300, "no memory for the reply");
+        request_fail(request, &err);
+        return;
+    }
+    reply.images.items = images;
+    for (size_t i = 0; i < ARRAY_SIZE(presets); i++)
+        images[reply.images.count++] = describe(
+            presets[i].name, catalog_source(settings, presets[i].name), "preset");
+    for (size_t i = 0; i < custom->count; i++)
+        images[reply.images.count++] = describe(custom->items[i].key, custom->items[i].value,
+                                                "custom");
+    request_reply(request, &reply);
+    free(images);
+}

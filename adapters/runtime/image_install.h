@@ -1,0 +1,49 @@
+/* image_install.h - one install: lock, installer program, sync, one rename (docs/images.md).
+ *
+ * Owns the child processes, the lock and the temporary folder. When it has ended, well or not,
+ * it cleans up by itself and is gone; nothing but the finished folder is left. */
+#pragma once
+
+#include "image_cache.h"
+#include "list.h"
+#include "source.h"
+
+struct image_install;
+
+/* What goes on in the background of a cache. */
+struct image_jobs {
+    struct list installs; /* struct image_install, until the last trace is gone */
+    struct list removals; /* struct image_removal */
+};
+
+struct image_install_spec {
+    const char *installer;        /* program */
+    const char *images_directory; /* is there */
+    const char *digest;
+    const char *image; /* its name, for image.json and the log */
+    const char *source_text;
+    const struct source *source;
+    const char *addition; /* NULL: nothing */
+    const char *architecture;
+    uint32_t timeout_ms;
+};
+
+struct image_install_failure {
+    char step[64];
+    char cause[2048];
+};
+
+struct image_install_events {
+    void (*progress)(void *ctx, enum image_stage stage, uint64_t bytes, uint64_t total_bytes);
+    /* Once, last, never from inside image_install_begin(); NULL: the image is there. */
+    void (*ended)(void *ctx, const struct image_install_failure *failure);
+};
+
+/* SPEC is copied, EVENTS and JOBS borrowed. 0 or -errno. */
+int image_install_begin(struct loop *loop, const struct image_install_spec *spec,
+                        struct image_jobs *jobs, const struct image_install_events *events,
+                        void *ctx, struct image_install **ret_install);
+/* Nobody waits for it any more: kills it; no callback follows. */
+void image_install_abandon(struct image_install *install);
+/* The process ends: kills and forgets everything; the next start sweeps up. */
+void image_jobs_kill(struct image_jobs *jobs);

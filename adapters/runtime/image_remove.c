@@ -1,0 +1,159 @@
+/* image_remove.c - see image_remove.h. The work is rm(1)'s, so that the loop never waits. */
+#include "image_remove.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "codec.h"
+#include "log.h"
+#include "proc.h"
+
+#define LEFTOVERS_MAX 256 /* in one go; the next install takes the rest */
+
+struct image_removal {
+    struct list node;
+    struct loop_child *child;
+    void (*done)(void *ctx);
+    void *ctx;
+};
+
+static void removal_free(struct image_removal *removal)
+{
+    list_remove(&removal->node);
+    loop_child_free(removal->child);
+    free(removal);
+}
+
+static void on_removed(void *ctx, int wait_status)
+{
+    struct image_removal *removal = ctx;
+    void (*done)(void *) = removal->done;
+    void *done_ctx = removal->ctx;
+
+    if (wait_status != 0)
+        log_event(LOG_WARN, "image_not_removed", log_int("wait_status", wait_status));
+    removal_free(removal);
+    if (done)
+        done(done_ctx);
+}
+
+static int removal_start(struct loop *loop, struct image_removal *removal,
+                         const char *const *paths)
+{
+    static const char *const options[] = { "rm", "-rf", "--one-file-system", "--" };
+    size_t count = 0;
+    _cleanup_free_ const char **argv = NULL;
+    pid_t pid;
+    int pidfd, ret;
+
+    while (paths[count])
+        count++;
+    argv = calloc(ARRAY_SIZE(options) + count + 1, sizeof(*argv));
+    if (!argv)
+        return -ENOMEM;
+    memcpy(argv, options, sizeof(options));
+    memcpy(argv + ARRAY_SIZE(options), paths, count * sizeof(*paths));
+    ret = proc_spawn(&(struct proc_spec){ .program = "rm", .argv = argv, .new_session = true },
+                     &pid, &pidfd);
+    return ret < 0 ? ret
+                   : loop_child_new(loop, pid, pidfd, on_removed, removal, &removal->child);
+}
+
+int image_remove(struct loop *loop, const char *const *paths, struct list *all,
+                 void (*done)(void *ctx), void *ctx)
+{
+    struct image_removal *removal = calloc(1, sizeof(*removal));
+    int ret;
+
+    if (!removal)
+        return -ENOMEM;
+    removal->done = done;
+    removal->ctx = ctx;
+    list_init(&removal->node);
+    ret = removal_start(loop, removal, paths);
+    if (ret < 0) {
+        removal_free(removal);
+        return ret;
+    }
+    list_append(all, &removal->node);
+    return 0;
+}
+
+void image_removals_kill(struct list *all)
+{
+    LIST_FOREACH(node, all)
+    removal_free(LIST_ENTRY(node, struct image_removal, node));
+}
+
+/* Leftovers. */
+
+static bool lock_is_free(int directory_fd, const char *digest, size_t digest_size)
+{
+    char name[256];
+    _cleanup_close_ int fd = -1;
+
+    if (snprintf(name, sizeof(name), "%.*s.lock", (int)digest_size, digest) >=
+        (int)sizeof(name))
+        return false;
+    fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0; /* given back by the close */
+}
+
+static bool is_leftover(int directory_fd, const char *name, const char *own_digest)
+{
+    const char *mark = strstr(name, IMAGE_TEMPORARY_MARK);
+    size_t digest_size = mark ? (size_t)(mark - name) : 0;
+
+    if (digest_size == 0)
+        return false;
+    if (own_digest && strlen(own_digest) == digest_size &&
+        strncmp(name, own_digest, digest_size) == 0)
+        return true;
+    return lock_is_free(directory_fd, name, digest_size);
+}
+
+static int list_leftovers(const char *path, const char *own_digest, struct text_list *ret_paths)
+{
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    int ret = directory ? 0 : -errno;
+
+    while (ret == 0 && ret_paths->count < LEFTOVERS_MAX && (entry = readdir(directory))) {
+        _cleanup_free_ char *leftover = NULL;
+
+        if (!is_leftover(dirfd(directory), entry->d_name, own_digest))
+            continue;
+        if (asprintf(&leftover, "%s/%s", path, entry->d_name) < 0) {
+            leftover = NULL;
+            ret = -ENOMEM;
+        } else if (text_list_append(ret_paths, leftover) < 0) {
+            ret = -ENOMEM;
+        }
+    }
+    if (directory)
+        (void)closedir(directory); /* only read */
+    return ret;
+}
+
+int image_remove_leftovers(struct loop *loop, const char *directory, const char *own_digest,
+                           struct list *all)
+{
+    struct text_list leftovers = { 0 };
+    int ret = list_leftovers(directory, own_digest, &leftovers);
+
+    if (ret == 0 && leftovers.count > 0) {
+        _cleanup_free_ const char **paths = calloc(leftovers.count + 1, sizeof(*paths));
+
+        log_event(LOG_INFO, "image_leftovers", log_text("directory", directory),
+                  log_uint("count", leftovers.count));
+        for (size_t i = 0; paths && i < leftovers.count; i++)
+            paths[i] = leftovers.items[i];
+        ret = paths ? image_remove(loop, paths, all, NULL, NULL) : -ENOMEM;
+    }
+    text_list_done(&leftovers);
+    return ret;
+}
