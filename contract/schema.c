@@ -2,6 +2,7 @@
 #include "schema.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -58,16 +59,29 @@ static bool is_integer(const struct field *field)
     return field->kind >= FIELD_U32 && field->kind <= FIELD_I64;
 }
 
+static void put_number(struct writer *writer, const char *key, const char *number)
+{
+    if (writer->result == 0)
+        writer->result = buf_printf(writer->to, ",\"%s\":%s", key, number);
+}
+
+/* Bounds of 64 bits are left out: many readers of JSON cannot hold them. */
 static void put_range(struct writer *writer, const struct field *field)
 {
-    if (is_integer(field) && writer->result == 0)
-        writer->result = buf_printf(writer->to, ",\"minimum\":%" PRId64 ",\"maximum\":%" PRIu64,
-                                    field->min, field->max);
+    char number[24];
+
+    if (is_integer(field) && field->min > INT64_MIN) {
+        (void)snprintf(number, sizeof(number), "%" PRId64, field->min);
+        put_number(writer, "minimum", number);
+    }
+    (void)snprintf(number, sizeof(number), "%" PRIu64, field->max);
+    if (is_integer(field) && field->max < INT64_MAX)
+        put_number(writer, "maximum", number);
     /* The limit is in bytes, the schema's in characters: never more than bytes. */
-    if (field->kind == FIELD_TEXT && field->max > 0 && writer->result == 0)
-        writer->result = buf_printf(writer->to,
-                                    ",\"minLength\":%" PRId64 ",\"maxLength\":%" PRIu64,
-                                    field->min > 0 ? INT64_C(1) : INT64_C(0), field->max);
+    if (field->kind == FIELD_TEXT && field->max > 0) {
+        put_number(writer, "minLength", field->min > 0 ? "1" : "0");
+        put_number(writer, "maxLength", number);
+    }
 }
 
 /* A key that may be null has its type beside "null". */

@@ -74,8 +74,9 @@ static int sections_choose(const struct yaml_node *root, char *error,
         const char *key = outer.sandbox ? "sandbox" : "workers." WORKER_KEY;
         struct setting_place place = setting_place_inner(&top, key);
 
-        return settings_fail(&place, (outer.sandbox ? outer.sandbox : outer.worker)->line,
-                             "stands at the top and its like inside engine: keep one place");
+        return settings_fail(
+            &place, (outer.sandbox ? outer.sandbox : outer.worker)->line,
+            "stands at the top while engine holds settings too: keep one place");
     }
     *ret_found = sections_found(&inner) ? inner : outer;
     return 0;
@@ -174,7 +175,7 @@ static int read_document(struct settings *settings, char *error)
 {
     struct setting_place top = { .key = "", .error = error };
     struct setting_section sandbox, adapter;
-    struct sections sections;
+    struct sections sections = { 0 };
     int result = sections_choose(settings->document, error, &sections);
 
     if (result < 0)

@@ -36,6 +36,17 @@ static int fail_key(const struct setting_section *section, const char *key, cons
     return settings_fail(&place, node ? node->line : 1, "%s", why);
 }
 
+/* A pair of the map KEY is wrong. */
+static int fail_pair(const struct setting_section *section, const char *key, const char *name,
+                     const char *why)
+{
+    struct setting_place place = setting_place_inner(&section->place, key);
+    struct setting_place inner = setting_place_inner(&place, name);
+    const struct yaml_node *node = yaml_get(yaml_get(section->map, key), name);
+
+    return settings_fail(&inner, node->line, "%s", why);
+}
+
 /* A port in decimal, nothing else. */
 static bool port_valid(const char *text)
 {
@@ -215,15 +226,13 @@ static int check_images(const struct setting_section *section,
         if (!custom->items[i].key[0])
             return fail_key(section, "custom_images", "expected names, got an empty one");
         if (is_preset(custom->items[i].key))
-            return fail_key(section, "custom_images",
-                            "%s is a preset: give its source in preset_sources",
-                            custom->items[i].key);
+            return fail_pair(section, "custom_images", custom->items[i].key,
+                             "is a preset: give its source in preset_sources");
     }
     for (size_t i = 0; i < sources->count; i++) {
         if (!is_preset(sources->items[i].key))
-            return fail_key(section, "preset_sources",
-                            "%.100s is no preset: use custom_images for it",
-                            sources->items[i].key);
+            return fail_pair(section, "preset_sources", sources->items[i].key,
+                             "is no preset: use custom_images for it");
     }
     return 0;
 }

@@ -58,7 +58,7 @@ static int read_u64(const struct setting_place *place, const struct yaml_node *n
 static int read_u32(const struct setting_place *place, const struct yaml_node *node,
                     const struct setting_row *row, void *member)
 {
-    uint64_t value;
+    uint64_t value = 0;
     int result = read_u64(place, node, row, &value);
 
     if (result == 0)

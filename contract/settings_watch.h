@@ -1,5 +1,5 @@
-/* settings_watch.h - notices that the settings file may have changed: SIGHUP, or a change of the
- * file itself (contract 11.1).
+/* settings_watch.h - notices that the settings file may have changed: SIGHUP, or a change of
+ * the file itself (contract 11.1).
  *
  * The folder is watched, not the file: editors and package managers replace files by rename. A
  * file that is a link is watched in both folders. */
