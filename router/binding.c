@@ -57,6 +57,8 @@ static void binding_set_state(struct binding *binding, enum binding_state state,
               log_uint("connection", adapter ? adapter->generation : 0));
     binding->state = state;
     binding->adapter = adapter;
+    if (binding->changed)
+        binding->changed(binding->changed_ctx, binding);
 }
 
 void binding_init(struct binding *binding)

@@ -19,6 +19,9 @@ struct binding {
     enum binding_state state;
     char *name;              /* configured; NULL: none */
     struct adapter *adapter; /* MISMATCH, BOUND; else NULL */
+    /* After each move, or NULL. Survives binding_done(). */
+    void (*changed)(void *ctx, const struct binding *binding);
+    void *changed_ctx;
 };
 
 void binding_init(struct binding *binding);

@@ -12,6 +12,7 @@
 #include "front_native.h"
 #include "front_web.h"
 #include "options.h"
+#include "ready.h"
 #include "runtime_dir.h"
 #include "settings_watch.h"
 #include "shutdown.h"
@@ -35,6 +36,7 @@ struct daemon {
     struct supervise *supervise;
     struct shutdown shutdown;
     struct settings_watch *watch;
+    struct ready ready;
     struct loop_signal *terminate;
     struct loop_signal *interrupt;
 };
@@ -155,6 +157,8 @@ static int daemon_start(struct daemon *daemon)
     result = router_init(&daemon->router, daemon->loop, daemon->settings);
     if (result < 0)
         return complain_errno("router", result);
+    daemon->router.binding.changed = ready_binding_changed;
+    daemon->router.binding.changed_ctx = &daemon->ready;
     result = open_fronts(daemon);
     return result == 0 ? open_supervise(daemon) : result;
 }
@@ -175,14 +179,19 @@ static void daemon_stop(struct daemon *daemon)
     loop_signal_free(daemon->terminate);
     loop_free(daemon->loop);
     settings_free(daemon->settings);
+    ready_close(&daemon->ready);
 }
 
 static int run(const struct options *options)
 {
-    struct daemon daemon = { 0 };
+    struct daemon daemon = { .ready.fd = -1 };
     char error[SETTINGS_ERROR_MAX];
     int result = EXIT_FAILURE;
 
+    if (options->ready_fd >= 0 && ready_open(&daemon.ready, options->ready_fd) < 0) {
+        (void)complain("--ready-fd names no descriptor that is open for writing");
+        return EXIT_FAILURE;
+    }
     if (settings_load(options->config, &daemon.settings, error) < 0) {
         (void)complain(error);
         return EXIT_FAILURE;
@@ -190,6 +199,7 @@ static int run(const struct options *options)
     if (daemon_start(&daemon) == 0) {
         log_event(LOG_INFO, "started", log_text("version", SANDBOX_VERSION),
                   log_text("config", daemon.settings->path));
+        ready_listening(&daemon.ready);
         result = loop_run(daemon.loop);
     }
     daemon_stop(&daemon);

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static const char help[] =
     "Routes sandbox:: calls to the adapter that the settings name.\n"
     "\n"
     "  --config FILE        settings (YAML); default: $SANDBOX_CONFIG\n"
+    "  --ready-fd N         write `listening`, then `bound NAME` lines to descriptor N\n"
     "  --log-format FORMAT  kv or json; default kv\n"
     "  --log-level LEVEL    error, warn, info or debug; default info\n"
     "  --help, --version\n"
@@ -28,6 +30,18 @@ static int choice(const char *option, const char *value, const char *const *name
     return -1;
 }
 
+/* A descriptor number from 0 on, or -1 with a line on stderr. */
+static int descriptor(const char *value)
+{
+    char *end;
+    long number = strtol(value, &end, 10);
+
+    if (*value && !*end && number >= 0 && number <= INT_MAX)
+        return (int)number;
+    (void)fprintf(stderr, "sandbox-router: --ready-fd wants a number, got %s\n", value);
+    return -1;
+}
+
 static enum options_result take_option(int option, struct options *options)
 {
     static const char *const formats[] = { "kv", "json" };
@@ -38,6 +52,9 @@ static enum options_result take_option(int option, struct options *options)
     case 'c':
         options->config = optarg;
         return OPTIONS_RUN;
+    case 'r':
+        options->ready_fd = descriptor(optarg);
+        return options->ready_fd < 0 ? OPTIONS_WRONG : OPTIONS_RUN;
     case 'f':
         value = choice("log-format", optarg, formats, ARRAY_SIZE(formats));
         options->log_format = value == 1 ? LOG_FORMAT_JSON : LOG_FORMAT_KEY_VALUE;
@@ -62,6 +79,7 @@ enum options_result options_parse(int argc, char **argv, struct options *ret_opt
 {
     static const struct option table[] = {
         { "config", required_argument, NULL, 'c' },
+        { "ready-fd", required_argument, NULL, 'r' },
         { "log-format", required_argument, NULL, 'f' },
         { "log-level", required_argument, NULL, 'l' },
         { "help", no_argument, NULL, 'h' },
@@ -72,6 +90,7 @@ enum options_result options_parse(int argc, char **argv, struct options *ret_opt
     int option;
 
     *ret_options = (struct options){ .config = getenv("SANDBOX_CONFIG"),
+                                     .ready_fd = -1,
                                      .log_format = LOG_FORMAT_KEY_VALUE,
                                      .log_level = LOG_INFO };
     while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", table, NULL)) != -1)

@@ -5,6 +5,7 @@
 
 struct options {
     const char *config; /* --config, else SANDBOX_CONFIG */
+    int ready_fd;       /* --ready-fd, or -1 */
     enum log_format log_format;
     enum log_level log_level;
 };
