@@ -3,10 +3,12 @@
  * dispatch.c calls it with a decoded body; it answers the request once, now or later
  * (request.h). Where each one lives:
  *
- *   handle_create _list _stop       sandbox.c
+ *   handle_create                   create.c
  *   handle_exec                     exec.c
+ *   handle_list                     list.c
+ *   handle_stop                     stop.c
  *   handle_run                      run.c
- *   handle_fs_*                     fs.c
+ *   handle_fs_read, handle_fs_write fs_read.c, fs_write.c; all other fs::* in fs.c
  *   handle_catalog_list             catalog.c
  *   handle_worker_*                 worker.c, which hands them to the back end
  *   handle_adapter_info             info.c */
@@ -19,7 +21,7 @@
 
 struct sandboxes;
 
-/* What adapter.c needs of the registry in sandbox.c, the idle clock's tick included. */
+/* What adapter.c needs of sandboxes.c, the idle clock's tick included. */
 int sandboxes_new(struct adapter *adapter, struct sandboxes **ret_sandboxes); /* 0 or -errno */
 /* Stops every sandbox and makes no more; DONE once, when all machines are gone and freed, never
  * from inside the call. */

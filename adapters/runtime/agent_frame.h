@@ -1,0 +1,64 @@
+/* agent_frame.h - the frames of docs/agent-protocol.md: bytes to fields and back.
+ *
+ * Pure: no state, no I/O, no memory. What comes is checked for form alone; whether it may come
+ * now is agent_link.c's business. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "span.h"
+
+enum agent_frame_kind {
+    AGENT_FRAME_HELLO,
+    AGENT_FRAME_CONFIGURE,
+    AGENT_FRAME_READY,
+    AGENT_FRAME_CALL,
+    AGENT_FRAME_HEAD,
+    AGENT_FRAME_REPLY,
+    AGENT_FRAME_ERROR,
+    AGENT_FRAME_CANCEL,
+    AGENT_FRAME_DATA,
+    AGENT_FRAME_CREDIT,
+    AGENT_FRAME_END,
+    AGENT_FRAME_PING,
+    AGENT_FRAME_PONG,
+    AGENT_FRAME_KIND_MAX
+};
+
+#define AGENT_FRAME_PREFIX_BYTES 4u
+#define AGENT_FRAME_MAX_BYTES (16u * 1024 * 1024 + 64u * 1024) /* behind the prefix */
+#define AGENT_DATA_MAX_BYTES (64u * 1024)
+#define AGENT_WINDOW_BYTES (256u * 1024)
+#define AGENT_STREAMS 3u
+
+/* Which members count depends on the kind; the others are zero. */
+struct agent_frame {
+    enum agent_frame_kind kind;
+    uint64_t id;
+    unsigned stream;  /* DATA, CREDIT, END; below AGENT_STREAMS */
+    uint64_t credit;  /* CREDIT */
+    struct span text; /* CALL: operation; END: why it was aborted, absent when clean */
+    struct span body; /* one whole msgpack map; of DATA the bytes */
+};
+
+/* Decodes what follows the prefix, all of it. Spans point into DATA. 0, or -EPROTO and a static
+ * text that says what is wrong. */
+int agent_frame_decode(const uint8_t *data, size_t size, struct agent_frame *ret_frame,
+                       const char **ret_reason);
+
+/* Appends a frame without a map in it, prefix included: CANCEL, DATA, CREDIT, END, PING, PONG.
+ * 0, -ENOMEM, -ENOBUFS. */
+int agent_frame_encode(const struct agent_frame *frame, struct buf *to);
+
+/* A frame whose last element is a map that the caller appends between the two: CONFIGURE, CALL
+ * (OPERATION is its third element), and those of the agent. The end fills in the prefix that
+ * the begin left open at *ret_start; -EMSGSIZE: over AGENT_FRAME_MAX_BYTES. After a failure the
+ * caller cuts the buffer back to *ret_start. */
+int agent_frame_begin(enum agent_frame_kind kind, uint64_t id, const char *operation,
+                      struct buf *to, size_t *ret_start);
+int agent_frame_finish(struct buf *to, size_t start);
+
+/* The prefix at DATA (AGENT_FRAME_PREFIX_BYTES of it). */
+size_t agent_frame_size(const uint8_t *data);

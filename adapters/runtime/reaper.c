@@ -1,0 +1,86 @@
+/* reaper.c - see reaper.h. Looking at a sandbox and moving it to stopping happen in one
+ * callback of the loop, so nothing can come between. */
+#include "reaper.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "idle.h"
+#include "stop.h"
+
+struct reaper {
+    struct adapter *adapter;
+    struct registry *registry;
+    struct loop_timer *timer;
+};
+
+static bool in_service(const struct sandbox *sandbox)
+{
+    return sandbox_state(sandbox) == SANDBOX_READY ||
+           sandbox_state(sandbox) == SANDBOX_UNREACHABLE;
+}
+
+static void reap_if_idle(struct sandbox *sandbox, uint64_t max_exec_timeout_ms)
+{
+    uint64_t idle = sandbox_idle_secs(sandbox);
+    uint64_t limit = idle_limit_secs(sandbox_spec(sandbox)->idle_timeout_secs,
+                                     sandbox_execs(sandbox), max_exec_timeout_ms);
+    char why[SANDBOX_WHY_MAX];
+
+    if (!idle_is_over(idle, limit))
+        return;
+    (void)snprintf(why, sizeof(why),
+                   "it was idle for %" PRIu64 " s, longer than its limit of %" PRIu64
+                   " s, and was reaped",
+                   idle, limit);
+    sandbox_stop(sandbox, why, NULL);
+}
+
+void reaper_tick(struct reaper *reaper)
+{
+    uint64_t max_exec_timeout_ms = adapter_settings(reaper->adapter)->max_exec_timeout_ms;
+    struct sandbox *next;
+
+    for (struct sandbox *sandbox = registry_next(reaper->registry, NULL); sandbox;
+         sandbox = next) {
+        next = registry_next(reaper->registry, sandbox);
+        if (in_service(sandbox))
+            reap_if_idle(sandbox, max_exec_timeout_ms);
+    }
+}
+
+static void on_timer(void *ctx)
+{
+    struct reaper *reaper = ctx;
+
+    loop_timer_arm(reaper->timer, REAPER_TICK_MS);
+    reaper_tick(reaper);
+}
+
+int reaper_new(struct adapter *adapter, struct registry *registry, struct reaper **ret_reaper)
+{
+    struct reaper *reaper = calloc(1, sizeof(*reaper));
+    int result;
+
+    if (!reaper)
+        return -ENOMEM;
+    reaper->adapter = adapter;
+    reaper->registry = registry;
+    result = loop_timer_new(adapter_loop(adapter), on_timer, reaper, &reaper->timer);
+    if (result < 0) {
+        reaper_free(reaper);
+        return result;
+    }
+    loop_timer_arm(reaper->timer, REAPER_TICK_MS);
+    *ret_reaper = reaper;
+    return 0;
+}
+
+void reaper_free(struct reaper *reaper)
+{
+    if (!reaper)
+        return;
+    loop_timer_free(reaper->timer);
+    free(reaper);
+}
