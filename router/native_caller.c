@@ -9,8 +9,8 @@
 #define EVENT_BACKLOG_BYTES (1024u * 1024) /* progress is dropped for a slower reader */
 
 /* The error of an engine, which has no S-code: `{"code", "message"}`. */
-void caller_send_engine_error(struct native_peer *peer, uint64_t id, const char *code,
-                              const char *message)
+void native_caller_send_engine_error(struct native_peer *peer, uint64_t id, const char *code,
+                                     const char *message)
 {
     _cleanup_(buf_done)
     struct buf body = { 0 };
@@ -21,11 +21,12 @@ void caller_send_engine_error(struct native_peer *peer, uint64_t id, const char 
         link_break(peer->link, "no memory for an answer");
         return;
     }
-    peer_send_body(peer, ENVELOPE_ERROR, id,
-                   (struct span){ .data = (const char *)body.data, .size = body.size });
+    native_peer_send_body(peer, ENVELOPE_ERROR, id,
+                          (struct span){ .data = (const char *)body.data, .size = body.size });
 }
 
-void caller_send_answer(struct native_peer *peer, uint64_t id, const struct answer *answer)
+void native_caller_send_answer(struct native_peer *peer, uint64_t id,
+                               const struct answer *answer)
 {
     static const char *const engine_codes[ANSWER_KIND_MAX] = {
         [ANSWER_NOT_FOUND] = "function_not_found",
@@ -34,13 +35,14 @@ void caller_send_answer(struct native_peer *peer, uint64_t id, const struct answ
     };
 
     if (engine_codes[answer->kind])
-        caller_send_engine_error(peer, id, engine_codes[answer->kind], answer->message);
+        native_caller_send_engine_error(peer, id, engine_codes[answer->kind], answer->message);
     else if (answer->envelope &&
              envelope_set_id(answer->envelope, answer->envelope_size, id) == 0)
-        peer_send_whole(peer, answer->envelope, answer->envelope_size);
+        native_peer_send_whole(peer, answer->envelope, answer->envelope_size);
     else
-        peer_send_body(peer, answer->kind == ANSWER_REPLY ? ENVELOPE_REPLY : ENVELOPE_ERROR, id,
-                       answer->body);
+        native_peer_send_body(peer,
+                              answer->kind == ANSWER_REPLY ? ENVELOPE_REPLY : ENVELOPE_ERROR,
+                              id, answer->body);
 }
 
 /* Calls. */
@@ -50,7 +52,7 @@ static void on_answer(void *ctx, uint64_t tag, const struct answer *answer)
     struct native_peer *peer = ctx;
 
     (void)table_remove(peer->calls, tag); /* not there if it was answered at once */
-    caller_send_answer(peer, tag, answer);
+    native_caller_send_answer(peer, tag, answer);
 }
 
 static void on_event(void *ctx, uint64_t tag, struct span body)
@@ -58,7 +60,7 @@ static void on_event(void *ctx, uint64_t tag, struct span body)
     struct native_peer *peer = ctx;
 
     if (link_queued_bytes(peer->link) < EVENT_BACKLOG_BYTES)
-        peer_send_body(peer, ENVELOPE_EVENT, tag, body);
+        native_peer_send_body(peer, ENVELOPE_EVENT, tag, body);
 }
 
 const struct caller_events native_caller_events = { .answer = on_answer, .event = on_event };
@@ -67,9 +69,9 @@ static void caller_over_limit(struct native_peer *peer, uint64_t id)
 {
     struct refusal refusal;
 
-    refuse_limit(&refusal, peer_router(peer)->settings->router.docs_base,
+    refuse_limit(&refusal, native_peer_router(peer)->settings->router.docs_base,
                  "calls in flight of one connection", CALLER_CALLS_MAX);
-    caller_send_answer(peer, id, &refusal.answer);
+    native_caller_send_answer(peer, id, &refusal.answer);
     refusal_done(&refusal);
 }
 
@@ -93,7 +95,7 @@ static void caller_call(struct native_peer *peer, const struct envelope *envelop
         caller_over_limit(peer, envelope->id);
         return;
     }
-    pending = route_call(peer_router(peer), &peer->caller, &call);
+    pending = route_call(native_peer_router(peer), &peer->caller, &call);
     if (pending && table_put(peer->calls, envelope->id, pending) < 0) {
         route_cancel(pending);
         link_break(peer->link, "no memory for a call");
@@ -108,7 +110,8 @@ static void caller_cancel(struct native_peer *peer, uint64_t id)
     if (!pending)
         return; /* its answer is under way */
     route_cancel(pending);
-    caller_send_engine_error(peer, id, "cancelled", "the call was cancelled by its caller");
+    native_caller_send_engine_error(peer, id, "cancelled",
+                                    "the call was cancelled by its caller");
 }
 
 /* Back-pressure of a caller. */
@@ -140,13 +143,13 @@ static const struct backlog_ops peer_backlog_ops = {
     .drop = backlog_drop,
 };
 
-void caller_begin(struct native_peer *peer)
+void native_caller_begin(struct native_peer *peer)
 {
-    peer_set_state(peer, PEER_CALLER);
-    backlog_join(&peer_router(peer)->backlog, &peer->backlog, &peer_backlog_ops, peer);
+    native_peer_set_state(peer, PEER_CALLER);
+    backlog_join(&native_peer_router(peer)->backlog, &peer->backlog, &peer_backlog_ops, peer);
 }
 
-void caller_message(struct native_peer *peer, const struct envelope *envelope)
+void native_caller_message(struct native_peer *peer, const struct envelope *envelope)
 {
     switch (envelope->kind) {
     case ENVELOPE_CALL:

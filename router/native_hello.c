@@ -19,12 +19,12 @@ static void peer_refuse(struct native_peer *peer, const char *code, const char *
                                 .code = span_of_text(code),
                                 .message = span_of_text(message) };
 
-    peer_send(peer, &refused);
+    native_peer_send(peer, &refused);
 }
 
 static void peer_welcome(struct native_peer *peer)
 {
-    const struct router_settings *settings = &peer_router(peer)->settings->router;
+    const struct router_settings *settings = &native_peer_router(peer)->settings->router;
     struct envelope welcome = {
         .kind = ENVELOPE_WELCOME,
         .version = span_of_text(SANDBOX_VERSION),
@@ -35,14 +35,14 @@ static void peer_welcome(struct native_peer *peer)
         .credit = ENVELOPE_WINDOW_BYTES,
     };
 
-    peer_send(peer, &welcome);
+    native_peer_send(peer, &welcome);
 }
 
 static void peer_greeted(struct native_peer *peer)
 {
     link_greeted(peer->link);
     link_set_max_message_bytes(peer->link,
-                               peer_router(peer)->settings->router.max_message_bytes);
+                               native_peer_router(peer)->settings->router.max_message_bytes);
 }
 
 static void adapter_park(struct native_peer *peer)
@@ -59,13 +59,13 @@ static void adapter_park(struct native_peer *peer)
 static void adapter_begin(struct native_peer *peer, const struct envelope *hello,
                           enum verdict verdict)
 {
-    struct router *router = peer_router(peer);
+    struct router *router = native_peer_router(peer);
 
     if (adapter_new(&router->adapters, hello, verdict, peer->link, &peer->adapter) < 0) {
         link_break(peer->link, "no memory for an adapter");
         return;
     }
-    peer_set_state(peer, PEER_ADAPTER);
+    native_peer_set_state(peer, PEER_ADAPTER);
     router->metrics.adapter_connects++;
     log_event(LOG_INFO, "adapter_connected", log_text("adapter", peer->adapter->name),
               log_text("version", peer->adapter->version),
@@ -81,13 +81,13 @@ static void adapter_begin(struct native_peer *peer, const struct envelope *hello
 
 static void greet_caller(struct native_peer *peer)
 {
-    caller_begin(peer);
+    native_caller_begin(peer);
     peer_welcome(peer);
 }
 
 /* Two adapters of one name: the connected one stays if it shows life. */
 
-void hello_rival_part(struct native_peer *rival)
+void native_hello_rival_part(struct native_peer *rival)
 {
     rival->holder->rival = NULL;
     rival->holder = NULL;
@@ -99,17 +99,17 @@ static void rival_refuse(struct native_peer *rival)
 {
     log_event(LOG_WARN, "adapter_refused", log_text("why", "its name is connected already"));
     peer_refuse(rival, "S301", "an adapter of this name is connected and answers");
-    peer_set_state(rival, PEER_CLOSING);
+    native_peer_set_state(rival, PEER_CLOSING);
     link_finish(rival->link, REFUSED_LINGER_MS);
 }
 
-void hello_alive(struct native_peer *holder)
+void native_hello_alive(struct native_peer *holder)
 {
     struct native_peer *rival = holder->rival;
 
     if (!rival)
         return;
-    hello_rival_part(rival);
+    native_hello_rival_part(rival);
     rival_refuse(rival);
 }
 
@@ -120,7 +120,7 @@ static void on_patience_over(void *ctx)
     link_break(rival->holder->link, "did not answer when another of its name came");
 }
 
-void hello_rival_promote(struct native_peer *rival)
+void native_hello_rival_promote(struct native_peer *rival)
 {
     struct envelope hello;
     enum peer_role role;
@@ -157,11 +157,12 @@ static void rival_begin(struct native_peer *peer, struct native_peer *holder,
         return;
     }
     if (buf_append(&peer->hello, hello, size) < 0 ||
-        loop_timer_new(peer_router(peer)->loop, on_patience_over, peer, &peer->patience) < 0) {
+        loop_timer_new(native_peer_router(peer)->loop, on_patience_over, peer,
+                       &peer->patience) < 0) {
         link_break(peer->link, "no memory for an adapter");
         return;
     }
-    peer_set_state(peer, PEER_RIVAL);
+    native_peer_set_state(peer, PEER_RIVAL);
     peer->holder = holder;
     holder->rival = peer;
     loop_timer_arm(peer->patience, RIVAL_TIMEOUT_MS);
@@ -171,7 +172,7 @@ static void rival_begin(struct native_peer *peer, struct native_peer *holder,
 static void greet_adapter(struct native_peer *peer, const struct envelope *hello,
                           enum verdict verdict, const uint8_t *data, size_t size)
 {
-    struct router *router = peer_router(peer);
+    struct router *router = native_peer_router(peer);
     struct adapter *connected = adapter_find(&router->adapters, hello->name);
 
     if (connected)
@@ -182,8 +183,8 @@ static void greet_adapter(struct native_peer *peer, const struct envelope *hello
         adapter_begin(peer, hello, verdict);
 }
 
-void hello_message(struct native_peer *peer, const struct envelope *hello, const uint8_t *data,
-                   size_t size)
+void native_hello_message(struct native_peer *peer, const struct envelope *hello,
+                          const uint8_t *data, size_t size)
 {
     enum peer_role role;
     const char *reason;
@@ -202,9 +203,9 @@ void hello_message(struct native_peer *peer, const struct envelope *hello, const
 
 /* The end of an adapter. */
 
-void hello_adapter_lost(struct native_peer *peer, const char *reason)
+void native_hello_adapter_lost(struct native_peer *peer, const char *reason)
 {
-    struct router *router = peer_router(peer);
+    struct router *router = native_peer_router(peer);
     struct adapter *adapter = take_ptr(peer->adapter);
 
     router->metrics.adapter_losses++;

@@ -19,7 +19,7 @@ static const bool moves[PEER_STATE_MAX][PEER_STATE_MAX] = {
     [PEER_RIVAL] = { [PEER_ADAPTER] = true, [PEER_CLOSING] = true },
 };
 
-void peer_set_state(struct native_peer *peer, enum peer_state state)
+void native_peer_set_state(struct native_peer *peer, enum peer_state state)
 {
     assert(moves[peer->state][state]);
     if (peer->state == PEER_GREETING)
@@ -27,9 +27,9 @@ void peer_set_state(struct native_peer *peer, enum peer_state state)
     peer->state = state;
 }
 
-struct metrics_front_counters *peer_counters(const struct native_peer *peer)
+struct metrics_front_counters *native_peer_counters(const struct native_peer *peer)
 {
-    return &peer_router(peer)->metrics.fronts[METRICS_FRONT_NATIVE];
+    return &native_peer_router(peer)->metrics.fronts[METRICS_FRONT_NATIVE];
 }
 
 /* Sending. */
@@ -41,13 +41,13 @@ static void peer_sendv(struct native_peer *peer, const struct iovec *parts, int 
         return;
     }
     for (int i = 0; i < count; i++)
-        peer_counters(peer)->sent_bytes += parts[i].iov_len;
+        native_peer_counters(peer)->sent_bytes += parts[i].iov_len;
     if (peer->backlog.backlog)
         backlog_grew(&peer->backlog);
 }
 
-void peer_send_body(struct native_peer *peer, enum envelope_kind kind, uint64_t id,
-                    struct span body)
+void native_peer_send_body(struct native_peer *peer, enum envelope_kind kind, uint64_t id,
+                           struct span body)
 {
     uint8_t head[ENVELOPE_HEAD_MAX];
     struct iovec parts[] = {
@@ -58,14 +58,14 @@ void peer_send_body(struct native_peer *peer, enum envelope_kind kind, uint64_t 
     peer_sendv(peer, parts, ARRAY_SIZE(parts));
 }
 
-void peer_send_whole(struct native_peer *peer, const uint8_t *data, size_t size)
+void native_peer_send_whole(struct native_peer *peer, const uint8_t *data, size_t size)
 {
     struct iovec part = { .iov_base = (void *)data, .iov_len = size };
 
     peer_sendv(peer, &part, 1);
 }
 
-void peer_send(struct native_peer *peer, const struct envelope *envelope)
+void native_peer_send(struct native_peer *peer, const struct envelope *envelope)
 {
     if (link_send_envelope(peer->link, envelope) < 0)
         link_break(peer->link, "a message could not be queued");
@@ -78,12 +78,12 @@ static void adapter_call(struct native_peer *peer, const struct envelope *envelo
     struct refusal refusal;
 
     if (!span_equals(envelope->operation, "engine::channels::create")) {
-        caller_send_engine_error(peer, envelope->id, "function_not_found",
-                                 "an adapter may call engine::channels::create alone");
+        native_caller_send_engine_error(peer, envelope->id, "function_not_found",
+                                        "an adapter may call engine::channels::create alone");
         return;
     }
-    engine_channels_create(peer_router(peer), envelope->body, &refusal);
-    caller_send_answer(peer, envelope->id, &refusal.answer);
+    engine_channels_create(native_peer_router(peer), envelope->body, &refusal);
+    native_caller_send_answer(peer, envelope->id, &refusal.answer);
     refusal_done(&refusal);
 }
 
@@ -96,8 +96,8 @@ static void adapter_message(struct native_peer *peer, const struct envelope *env
     case ENVELOPE_REPLY:
     case ENVELOPE_ERROR:
     case ENVELOPE_EVENT:
-        passthrough_message(&peer_router(peer)->passthrough, peer->adapter, envelope, data,
-                            size);
+        passthrough_message(&native_peer_router(peer)->passthrough, peer->adapter, envelope,
+                            data, size);
         break;
     case ENVELOPE_CALL:
         adapter_call(peer, envelope);
@@ -118,13 +118,13 @@ static void on_message(void *ctx, const struct envelope *envelope, uint8_t *data
 {
     struct native_peer *peer = ctx;
 
-    peer_counters(peer)->received_bytes += size;
+    native_peer_counters(peer)->received_bytes += size;
     switch (peer->state) {
     case PEER_GREETING:
-        hello_message(peer, envelope, data, size);
+        native_hello_message(peer, envelope, data, size);
         break;
     case PEER_CALLER:
-        caller_message(peer, envelope);
+        native_caller_message(peer, envelope);
         break;
     case PEER_ADAPTER:
         adapter_message(peer, envelope, data, size);
@@ -147,7 +147,7 @@ static void peer_free(struct native_peer *peer)
         front->greeting_count--;
     list_remove(&peer->node);
     front->peer_count--;
-    peer_counters(peer)->connections--;
+    native_peer_counters(peer)->connections--;
     backlog_leave(&peer->backlog);
     native_streams_done(&peer->streams);
     table_free(peer->calls);
@@ -165,16 +165,16 @@ static void peer_end(struct native_peer *peer, const char *reason)
     struct native_peer *rival = peer->rival;
 
     if (rival)
-        hello_rival_part(rival);
+        native_hello_rival_part(rival);
     if (peer->holder)
-        hello_rival_part(peer);
+        native_hello_rival_part(peer);
     route_caller_gone(&peer->caller);
     native_streams_done(&peer->streams);
     if (peer->adapter)
-        hello_adapter_lost(peer, reason);
+        native_hello_adapter_lost(peer, reason);
     peer_free(peer);
     if (rival)
-        hello_rival_promote(rival);
+        native_hello_rival_promote(rival);
 }
 
 static void on_closed(void *ctx, const char *reason)
@@ -182,14 +182,14 @@ static void on_closed(void *ctx, const char *reason)
     struct native_peer *peer = ctx;
 
     if (peer->state != PEER_CLOSING)
-        peer_counters(peer)->dropped++;
+        native_peer_counters(peer)->dropped++;
     log_event(LOG_DEBUG, "native_closed", log_text("why", reason));
     peer_end(peer, reason);
 }
 
 static void on_alive(void *ctx)
 {
-    hello_alive(ctx);
+    native_hello_alive(ctx);
 }
 
 static const struct link_events peer_link_events = {
@@ -213,8 +213,8 @@ static int peer_new(struct front_native *front, struct stream *own_stream,
     list_append(&front->peers, &peer->node);
     front->peer_count++;
     front->greeting_count++;
-    peer_counters(peer)->connections++;
-    peer_counters(peer)->connections_made++;
+    native_peer_counters(peer)->connections++;
+    native_peer_counters(peer)->connections_made++;
     result = link_new(front->router->loop, own_stream, mapping, &front->timing,
                       &peer_link_events, peer, &peer->link);
     if (result == 0)
@@ -248,6 +248,6 @@ void native_peer_close(struct list *node, uint32_t linger_ms)
         return;
     }
     if (peer->state != PEER_CLOSING)
-        peer_set_state(peer, PEER_CLOSING);
+        native_peer_set_state(peer, PEER_CLOSING);
     link_finish(peer->link, linger_ms);
 }

@@ -37,35 +37,36 @@ struct native_peer {
 };
 
 /* native_peer.c */
-void peer_set_state(struct native_peer *peer, enum peer_state state);
-struct metrics_front_counters *peer_counters(const struct native_peer *peer);
+void native_peer_set_state(struct native_peer *peer, enum peer_state state);
+struct metrics_front_counters *native_peer_counters(const struct native_peer *peer);
 /* What cannot be queued breaks the link. */
-void peer_send(struct native_peer *peer, const struct envelope *envelope);
-void peer_send_body(struct native_peer *peer, enum envelope_kind kind, uint64_t id,
-                    struct span body);
-void peer_send_whole(struct native_peer *peer, const uint8_t *data, size_t size);
+void native_peer_send(struct native_peer *peer, const struct envelope *envelope);
+void native_peer_send_body(struct native_peer *peer, enum envelope_kind kind, uint64_t id,
+                           struct span body);
+void native_peer_send_whole(struct native_peer *peer, const uint8_t *data, size_t size);
 
-static inline struct router *peer_router(const struct native_peer *peer)
+static inline struct router *native_peer_router(const struct native_peer *peer)
 {
     return peer->front->router;
 }
 
 /* native_caller.c */
-void caller_begin(struct native_peer *peer);
-void caller_message(struct native_peer *peer, const struct envelope *envelope);
+void native_caller_begin(struct native_peer *peer);
+void native_caller_message(struct native_peer *peer, const struct envelope *envelope);
 /* The answer to a call of this peer, be it a caller or an adapter. */
-void caller_send_answer(struct native_peer *peer, uint64_t id, const struct answer *answer);
-void caller_send_engine_error(struct native_peer *peer, uint64_t id, const char *code,
-                              const char *message);
+void native_caller_send_answer(struct native_peer *peer, uint64_t id,
+                               const struct answer *answer);
+void native_caller_send_engine_error(struct native_peer *peer, uint64_t id, const char *code,
+                                     const char *message);
 extern const struct caller_events native_caller_events;
 
 /* native_hello.c */
-void hello_message(struct native_peer *peer, const struct envelope *hello, const uint8_t *data,
-                   size_t size);
+void native_hello_message(struct native_peer *peer, const struct envelope *hello,
+                          const uint8_t *data, size_t size);
 /* The peer of this link has shown life. */
-void hello_alive(struct native_peer *holder);
-void hello_adapter_lost(struct native_peer *peer, const char *reason);
+void native_hello_alive(struct native_peer *holder);
+void native_hello_adapter_lost(struct native_peer *peer, const char *reason);
 /* The place that RIVAL waited for is free. */
-void hello_rival_promote(struct native_peer *rival);
+void native_hello_rival_promote(struct native_peer *rival);
 /* RIVAL waits no more. */
-void hello_rival_part(struct native_peer *rival);
+void native_hello_rival_part(struct native_peer *rival);
