@@ -58,13 +58,12 @@ static void exec_reply(struct exec *exec, int code, const struct buf *text)
         .cancelled = exec->cancelled,
     };
     struct serve *serve = exec->call.serve;
-    struct exec_output *errors = &exec->outputs[EXEC_STDERR];
 
     if (text && text->size > 0)
-        serve_queued(serve, frames_data(serve_queue(serve), exec->call.id, errors->stream,
+        serve_queued(serve, frames_data(serve_queue(serve), exec->call.id, EXEC_STDERR + 1,
                                         text->data, text->size));
-    for (int i = 0; i < EXEC_OUTPUTS; i++)
-        exec_output_end(&exec->outputs[i]);
+    for (unsigned i = 0; i < EXEC_OUTPUTS; i++)
+        serve_queued(serve, frames_end(serve_queue(serve), exec->call.id, i + 1, NULL));
     serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_REPLY, exec->call.id,
                                    &type_guest_exec_reply, &reply));
     exec_set_state(exec, EXEC_OVER);

@@ -93,16 +93,12 @@ void exec_output_count(struct exec_output *output)
 
 void exec_output_end(struct exec_output *output)
 {
-    struct serve *serve = output->exec->call.serve;
-
     if (output->ended)
         return;
     output->ended = true;
-    serve_queued(serve,
-                 frames_end(serve_queue(serve), output->exec->call.id, output->stream, NULL));
     loop_io_free(take_ptr(output->io));
     if (output->fd >= 0)
-        sink_take(serve->loop, take_fd(&output->fd));
+        sink_take(output->exec->call.serve->loop, take_fd(&output->fd));
 }
 
 int exec_output_init(struct exec_output *output, struct exec *exec, unsigned stream,

@@ -68,7 +68,7 @@ void exec_output_done(struct exec_output *output);
 void exec_output_pump(struct exec_output *output);
 /* Notes what lies in the pipe now. */
 void exec_output_count(struct exec_output *output);
-/* END, and what comes later is read and thrown away for ever. */
+/* Nothing of it is sent any more; what comes later is read and thrown away for ever. */
 void exec_output_end(struct exec_output *output);
 
 /* exec_input.c */
