@@ -5,6 +5,7 @@
 #include "stream.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -21,6 +22,16 @@ enum stream_state {
     STREAM_FINISHING, /* the queue is sent, what comes is dropped; `closed` is still to come */
     STREAM_ENDING,    /* the end is known and `closed` is queued */
     STREAM_CLOSED,    /* `closed` was called or never will be: only stream_free() is left */
+};
+
+/* A wake-up costs more than a small write. So the end of a write that left nothing to do is
+ * only noted, for the next send to find; nng's thread moves RUNNING to ENDED, the loop all
+ * else. */
+enum write_state {
+    WRITE_NONE,    /* none is posted */
+    WRITE_RUNNING, /* posted; a notice comes only if it fails or is partial */
+    WRITE_WATCHED, /* posted; a notice comes in any case */
+    WRITE_ENDED,   /* all of it went out; not accounted for yet */
 };
 
 struct stream {
@@ -42,8 +53,9 @@ struct stream {
     nng_aio *write_aio;
     struct loop_notice write_done; /* notified by nng's thread */
     struct loop_notice flush;      /* deferred: starts a write at the end of the turn */
-    bool writing;                  /* a write is posted, or its notice is queued */
-    int write_error;               /* no more is written, but the peer's last words are read */
+    _Atomic(enum write_state) write_state;
+    size_t posted;   /* bytes of the write that is posted */
+    int write_error; /* no more is written, but the peer's last words are read */
     bool above_high_water;
     struct buf sending;
     size_t sent; /* of `sending` */
@@ -57,7 +69,8 @@ struct stream {
 
 static void stream_end(struct stream *stream, int error);
 
-/* nng's threads: the only lines of this file that run there. */
+/* nng's threads: the only lines of this file that run there. They queue a notice, or note that
+ * there is nothing to notice. */
 
 static void read_completed(void *argument)
 {
@@ -69,7 +82,12 @@ static void read_completed(void *argument)
 static void write_completed(void *argument)
 {
     struct stream *stream = argument;
+    enum write_state running = WRITE_RUNNING;
+    bool whole = nng_aio_result(stream->write_aio) == 0 &&
+                 nng_aio_count(stream->write_aio) == stream->posted;
 
+    if (whole && atomic_compare_exchange_strong(&stream->write_state, &running, WRITE_ENDED))
+        return;
     loop_notify(stream->loop, &stream->write_done);
 }
 
@@ -104,8 +122,8 @@ static void stream_disconnect(struct stream *stream)
 {
     if (stream->nng)
         nng_stream_close(stream->nng);
-    stream_aio_free(take_ptr(stream->read_aio));
-    stream_aio_free(take_ptr(stream->write_aio));
+    stream_aio_free(&stream->read_aio);
+    stream_aio_free(&stream->write_aio);
     if (stream->nng)
         nng_stream_free(take_ptr(stream->nng));
     loop_notice_cancel(stream->loop, &stream->read_done);
@@ -113,7 +131,7 @@ static void stream_disconnect(struct stream *stream)
     loop_notice_cancel(stream->loop, &stream->flush);
     loop_timer_free(take_ptr(stream->linger));
     stream->reading = false;
-    stream->writing = false;
+    atomic_store(&stream->write_state, WRITE_NONE);
 }
 
 void stream_free(struct stream *stream)
@@ -282,14 +300,39 @@ static void stream_shrink(struct buf *buf)
         buf_done(buf);
 }
 
+/* Whether a write is under way; if so, its end will be noticed. */
+static bool stream_write_busy(struct stream *stream)
+{
+    enum write_state state = WRITE_RUNNING;
+
+    if (atomic_compare_exchange_strong(&stream->write_state, &state, WRITE_WATCHED))
+        return true;
+    if (state == WRITE_ENDED) {
+        stream->sent += stream->posted;
+        atomic_store(&stream->write_state, WRITE_NONE);
+    }
+    return state == WRITE_WATCHED;
+}
+
+static void stream_post_write(struct stream *stream)
+{
+    nng_iov iov = { .iov_buf = stream->sending.data + stream->sent,
+                    .iov_len = stream->sending.size - stream->sent };
+    bool watch = stream->state == STREAM_FINISHING || stream->above_high_water ||
+                 stream->next.size > 0 || iov.iov_len > STREAM_KEEP_BYTES;
+
+    stream->posted = iov.iov_len;
+    atomic_store(&stream->write_state, watch ? WRITE_WATCHED : WRITE_RUNNING);
+    (void)nng_aio_set_iov(stream->write_aio, 1, &iov);
+    nng_stream_send(stream->nng, stream->write_aio);
+}
+
 /* Posts what is left of `sending`, or makes `next` the one to send. */
 static void stream_write(struct stream *stream)
 {
-    nng_iov iov;
-
-    if (stream->writing || stream->write_error || !stream->nng)
+    if (stream->write_error || !stream->nng || stream->state == STREAM_ENDING)
         return;
-    if (stream->state == STREAM_ENDING)
+    if (stream_write_busy(stream))
         return;
     if (stream->sent == stream->sending.size) {
         struct buf empty;
@@ -300,16 +343,10 @@ static void stream_write(struct stream *stream)
         stream->next = empty;
         stream->sent = 0;
     }
-    if (stream->sending.size == 0) {
-        if (stream->state == STREAM_FINISHING)
-            stream_end(stream, 0);
-        return;
-    }
-    iov.iov_buf = stream->sending.data + stream->sent;
-    iov.iov_len = stream->sending.size - stream->sent;
-    (void)nng_aio_set_iov(stream->write_aio, 1, &iov);
-    stream->writing = true;
-    nng_stream_send(stream->nng, stream->write_aio);
+    if (stream->sending.size > 0)
+        stream_post_write(stream);
+    else if (stream->state == STREAM_FINISHING)
+        stream_end(stream, 0);
 }
 
 static void on_flush(void *ctx)
@@ -332,7 +369,7 @@ static void on_write_done(void *ctx)
     struct stream *stream = ctx;
     int error = nng_aio_result(stream->write_aio);
 
-    stream->writing = false;
+    atomic_store(&stream->write_state, WRITE_NONE);
     if (error != 0) {
         stream_fail_writes(stream, stream_errno(error));
         return;
@@ -344,7 +381,9 @@ static void on_write_done(void *ctx)
 
 size_t stream_queued_bytes(const struct stream *stream)
 {
-    return stream->sending.size - stream->sent + stream->next.size;
+    size_t queued = stream->sending.size - stream->sent + stream->next.size;
+
+    return atomic_load(&stream->write_state) == WRITE_ENDED ? queued - stream->posted : queued;
 }
 
 int stream_send_place(struct stream *stream, size_t size, uint8_t **ret_place)
@@ -363,8 +402,7 @@ int stream_send_place(struct stream *stream, size_t size, uint8_t **ret_place)
     stream->next.size += size;
     if (queued + size > STREAM_HIGH_WATER_BYTES)
         stream->above_high_water = true;
-    if (!stream->writing)
-        loop_defer(stream->loop, &stream->flush);
+    loop_defer(stream->loop, &stream->flush);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* stream.h - byte streams carried by nng (ipc, tcp, tls+tcp), seen from the loop's thread.
  *
- * nng's callbacks run on nng's threads. They do one thing: queue the completion and wake the
+ * nng's callbacks run on nng's threads. They do one thing: note the completion and wake the
  * loop. All functions here and all callbacks belong to the loop's thread, so users need no
  * locks. An aborted nng send kills the connection: a send under way is never aborted but by
  * closing. */

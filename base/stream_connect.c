@@ -74,12 +74,12 @@ int stream_errno(int nng_error)
     return -table[nng_error];
 }
 
-void stream_aio_free(nng_aio *aio)
+void stream_aio_free(nng_aio **aio)
 {
-    if (!aio)
+    if (!*aio)
         return;
-    nng_aio_stop(aio);
-    nng_aio_free(aio);
+    nng_aio_stop(*aio);
+    nng_aio_free(take_ptr(*aio));
 }
 
 /* Listener. */

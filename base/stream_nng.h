@@ -10,8 +10,8 @@
 
 int stream_errno(int nng_error); /* 0 or -errno */
 
-/* Waits for the callback, which only queues a notice, then frees. NULL is fine. */
-void stream_aio_free(nng_aio *aio);
+/* Waits for the callback, which may use *aio, then frees it and leaves NULL. */
+void stream_aio_free(nng_aio **aio);
 
 /* Wraps an established nng stream (consumed, also on failure). */
 int stream_wrap(struct loop *loop, nng_stream *own_nng, struct stream **ret_stream);

@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #define BULK_BYTES (32u * 1024 * 1024)
+#define PART_BYTES (6u * 1024 * 1024) /* enough to fill every buffer on the way */
 
 static const char *const schemes[] = { "ipc", "tcp" };
 
@@ -85,13 +86,13 @@ START_TEST(test_pause_and_resume)
 
     link_open(&link, "ipc");
     stream_pause(link.server.stream);
-    ck_assert_int_eq(stream_send(link.client.stream, bulk, BULK_BYTES), 0);
+    ck_assert_int_eq(stream_send(link.client.stream, bulk, PART_BYTES), 0);
     turn_for(link.loop, 100);
     ck_assert_uint_eq(link.server.got.size, 0);
-    ck_assert_uint_gt(stream_queued_bytes(link.client.stream), BULK_BYTES / 2);
+    ck_assert_uint_gt(stream_queued_bytes(link.client.stream), PART_BYTES / 2);
     stream_resume(link.server.stream);
     ck_assert_uint_eq(link.server.got.size, 0); /* not from inside the call */
-    TURN_UNTIL(link.loop, link.server.got.size > BULK_BYTES / 2);
+    TURN_UNTIL(link.loop, link.server.got.size > PART_BYTES / 2);
 
     stream_pause(link.server.stream); /* at most what is read already, and that later */
     chunks = link.server.chunks;
@@ -100,8 +101,8 @@ START_TEST(test_pause_and_resume)
     stream_resume(link.server.stream);
     stream_pause(link.server.stream);
     stream_resume(link.server.stream);
-    TURN_UNTIL(link.loop, link.server.got.size == BULK_BYTES);
-    ck_assert(memcmp(link.server.got.data, bulk, BULK_BYTES) == 0);
+    TURN_UNTIL(link.loop, link.server.got.size == PART_BYTES);
+    ck_assert(memcmp(link.server.got.data, bulk, PART_BYTES) == 0);
     link_close(&link);
 }
 END_TEST
@@ -130,15 +131,15 @@ START_TEST(test_finish_sends_all)
         struct link link;
 
         link_open(&link, schemes[i]);
-        ck_assert_int_eq(stream_send(link.client.stream, bulk, BULK_BYTES), 0);
+        ck_assert_int_eq(stream_send(link.client.stream, bulk, PART_BYTES), 0);
         stream_finish(link.client.stream, 10000);
         ck_assert_int_eq(stream_send(link.client.stream, "x", 1), -EPIPE);
         ck_assert_uint_eq(link.client.closed, 0);
         TURN_UNTIL(link.loop, link.client.closed && link.server.closed);
         ck_assert_int_eq(link.client.error, 0);
         ck_assert_int_eq(link.server.error, 0);
-        ck_assert_uint_eq(link.server.got.size, BULK_BYTES);
-        ck_assert(memcmp(link.server.got.data, bulk, BULK_BYTES) == 0);
+        ck_assert_uint_eq(link.server.got.size, PART_BYTES);
+        ck_assert(memcmp(link.server.got.data, bulk, PART_BYTES) == 0);
         link_close(&link);
     }
 }
@@ -165,7 +166,7 @@ START_TEST(test_finish_gives_up)
 
     link_open(&link, "ipc");
     stream_pause(link.server.stream);
-    ck_assert_int_eq(stream_send(link.client.stream, bulk, BULK_BYTES), 0);
+    ck_assert_int_eq(stream_send(link.client.stream, bulk, PART_BYTES), 0);
     stream_finish(link.client.stream, 50);
     TURN_UNTIL(link.loop, link.client.closed);
     ck_assert_int_eq(link.client.error, -ETIMEDOUT);
@@ -218,7 +219,7 @@ START_TEST(test_last_words)
     link_listen(&link, "ipc");
     fd = link_connect_raw(&link);
     TURN_UNTIL(link.loop, link.server.stream);
-    ck_assert_int_eq(stream_send(link.server.stream, bulk, BULK_BYTES), 0);
+    ck_assert_int_eq(stream_send(link.server.stream, bulk, PART_BYTES), 0);
     turn_for(link.loop, 20); /* the socket is full, unread by the peer */
     ck_assert_int_eq(send(fd, "bye", 3, MSG_NOSIGNAL), 3);
     closep(&fd);
@@ -249,7 +250,7 @@ END_TEST
 START_TEST(test_finish_to_half_closed_writer)
 {
     _cleanup_free_ uint8_t *bulk = bulk_new();
-    _cleanup_free_ uint8_t *got = malloc(BULK_BYTES);
+    _cleanup_free_ uint8_t *got = malloc(PART_BYTES);
     struct link link;
     size_t size = 0;
     int fd;
@@ -257,20 +258,20 @@ START_TEST(test_finish_to_half_closed_writer)
     link_listen(&link, "ipc");
     fd = link_connect_raw(&link);
     TURN_UNTIL(link.loop, link.server.stream);
-    ck_assert_int_eq(stream_send(link.server.stream, bulk, BULK_BYTES), 0);
+    ck_assert_int_eq(stream_send(link.server.stream, bulk, PART_BYTES), 0);
     stream_finish(link.server.stream, 10000);
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
     while (!link.server.closed) {
-        ssize_t part = recv(fd, got + size, BULK_BYTES - size, MSG_DONTWAIT);
+        ssize_t part = recv(fd, got + size, PART_BYTES - size, MSG_DONTWAIT);
 
         size += part > 0 ? (size_t)part : 0;
         ck_assert_int_eq(loop_turn(link.loop, part > 0 ? 0 : 1), 0);
     }
     ck_assert_int_eq(link.server.error, 0);
     for (ssize_t part = 1; part > 0; size += (size_t)part)
-        part = recv(fd, got + size, BULK_BYTES - size, 0);
-    ck_assert_uint_eq(size, BULK_BYTES);
-    ck_assert(memcmp(got, bulk, BULK_BYTES) == 0);
+        part = recv(fd, got + size, PART_BYTES - size, 0);
+    ck_assert_uint_eq(size, PART_BYTES);
+    ck_assert(memcmp(got, bulk, PART_BYTES) == 0);
     closep(&fd);
     link_close(&link);
 }
@@ -298,7 +299,7 @@ START_TEST(test_free_from_own_callbacks)
 
     link_open(&link, "ipc");
     link.server.free_on_data = true;
-    ck_assert_int_eq(stream_send(link.client.stream, bulk, BULK_BYTES), 0);
+    ck_assert_int_eq(stream_send(link.client.stream, bulk, PART_BYTES), 0);
     TURN_UNTIL(link.loop, link.client.closed); /* its own free is in link_closed() */
     ck_assert_ptr_null(link.server.stream);
     ck_assert_uint_eq(link.server.closed, 0);
@@ -307,7 +308,7 @@ START_TEST(test_free_from_own_callbacks)
 
     link_open(&link, "ipc");
     link.client.free_on_drained = true;
-    ck_assert_int_eq(stream_send(link.client.stream, bulk, BULK_BYTES), 0);
+    ck_assert_int_eq(stream_send(link.client.stream, bulk, PART_BYTES), 0);
     TURN_UNTIL(link.loop, link.server.closed);
     ck_assert_uint_eq(link.client.drained, 1);
     ck_assert_uint_eq(link.client.closed, 0);
