@@ -122,7 +122,7 @@ int web_listeners_open(struct web_listeners *listeners, const struct web_listen_
 void web_listeners_close(struct web_listeners *listeners)
 {
     while (listeners->count > 0)
-        stream_listener_free(take_ptr(listeners->items[--listeners->count]));
+        stream_listener_free(listeners->items[--listeners->count]);
 }
 
 /* The token. */
