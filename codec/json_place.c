@@ -64,8 +64,6 @@ static void show_wish(struct buf *to, const struct field *field)
         if (field->max > 0)
             (void)buf_printf(to, " of %" PRId64 " to %" PRIu64 " bytes", field->min,
                              field->max);
-        else
-            (void)buf_append_text(to, " without NUL");
         break;
     case FIELD_U32:
     case FIELD_U64:

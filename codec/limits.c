@@ -11,8 +11,8 @@ uint64_t limits_base64_bytes(const char *text)
     size_t size = text ? strlen(text) : 0;
     uint64_t bytes = (uint64_t)size / 4 * 3;
 
-    if (size > 0 && text[size - 1] == '=')
-        bytes -= size > 1 && text[size - 2] == '=' ? 2 : 1;
+    if (bytes > 0 && text[size - 1] == '=')
+        bytes -= text[size - 2] == '=' ? 2 : 1;
     return bytes;
 }
 
