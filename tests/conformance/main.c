@@ -12,6 +12,8 @@
 
 struct options {
     struct subject_options subject;
+    const char *image;
+    size_t set_count;
     const char *compare_a;
     const char *compare_b;
     const char *cases;
@@ -55,12 +57,12 @@ static bool take_option(struct options *options, int option, char **argv)
         options->only = optarg;
         return true;
     case 'i':
-        options->subject.image = optarg;
+        options->image = optarg;
         return true;
     case 's':
-        if (!strchr(optarg, '=') || options->subject.set_count == SETS_MAX)
+        if (!strchr(optarg, '=') || options->set_count == SETS_MAX)
             return false;
-        options->sets[options->subject.set_count++] = optarg;
+        options->sets[options->set_count++] = optarg;
         return true;
     case 'f':
         options->section_file = optarg;
@@ -104,7 +106,6 @@ static bool read_options(int argc, char **argv, struct options *options)
         if (!take_option(options, option, argv))
             return false;
     }
-    options->subject.sets = options->sets;
     int ways = (options->subject.adapter != NULL) + (options->subject.router_url != NULL) +
                (options->compare_a != NULL);
     return optind == argc && ways == 1;
@@ -130,13 +131,16 @@ static int run(struct options *options, const struct case_list *cases, const cha
                struct suite *ret_suite)
 {
     *ret_suite = (struct suite){ .cases = cases,
-                                 .options = &options->subject,
+                                 .subject = options->subject,
+                                 .image = options->image,
+                                 .sets = options->sets,
+                                 .set_count = options->set_count,
                                  .only = options->only,
                                  .report = report_result,
                                  .ctx = &options->report };
     options->report.count = 0;
     if (adapter)
-        options->subject.adapter = adapter;
+        ret_suite->subject.adapter = adapter;
     return suite_run(ret_suite);
 }
 
@@ -175,7 +179,7 @@ static int compare(struct options *options, const struct case_list *cases)
 
 int main(int argc, char **argv)
 {
-    struct options options = { .subject = { .image = "python" }, .cases = CASES_DIRECTORY };
+    struct options options = { .image = "python", .cases = CASES_DIRECTORY };
     char router[4096], error[1024];
     if (!read_options(argc, argv, &options)) {
         fputs(usage, stderr);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "settings_text.h"
 #include "step.h"
 
 /* What one file's rules run against. */
@@ -33,11 +34,33 @@ static void session_end(struct session *session)
     *session = (struct session){ 0 };
 }
 
+static enum subject_state state_of(enum case_router router)
+{
+    static const enum subject_state states[] = { [CASE_ROUTER_BOUND] = SUBJECT_BOUND,
+                                                 [CASE_ROUTER_NONE] = SUBJECT_NONE,
+                                                 [CASE_ROUTER_ABSENT] = SUBJECT_ABSENT,
+                                                 [CASE_ROUTER_MISMATCH] = SUBJECT_MISMATCH };
+    return states[router];
+}
+
+static bool start_subject(struct suite *suite, struct session *session,
+                          const struct case_file *file)
+{
+    _cleanup_(buf_done)
+    struct buf settings = { 0 };
+    struct subject_options options = suite->subject;
+    if (settings_text(file, suite->sets, suite->set_count, suite->image, &settings) < 0)
+        return false;
+    options.state = state_of(file->router);
+    options.settings = file->router == CASE_ROUTER_BOUND ? buf_text(&settings) : NULL;
+    return subject_start(&options, &session->subject, session->error, sizeof(session->error)) ==
+           0;
+}
+
 static bool session_begin(struct suite *suite, struct session *session,
                           const struct case_file *file)
 {
-    if (subject_start(suite->options, file, &session->subject, session->error,
-                      sizeof(session->error)) < 0)
+    if (!start_subject(suite, session, file))
         return false;
     struct play play = { .client = subject_client(session->subject),
                          .adapter_name = subject_adapter_name(session->subject),
@@ -115,7 +138,7 @@ static bool provide_sandbox(const struct suite *suite, struct session *session,
     if (file->sandbox == CASE_SANDBOX_SHARED && session->sandbox[0])
         return variables_set(&play->variables, "SB", session->sandbox) == 0;
     char body[1024];
-    snprintf(body, sizeof(body), "{\"image\":\"%s\"}", suite->options->image);
+    snprintf(body, sizeof(body), "{\"image\":\"%s\"}", suite->image);
     if (!play_call(play, "sandbox::create", body, &reply)) {
         (void)buf_printf(why, "no sandbox for the rule: %s", buf_text(&reply));
         return false;
@@ -146,7 +169,7 @@ static void run_rule(struct suite *suite, struct session *session, struct result
                          .adapter_name = adapter_name(session),
                          .coverage = &suite->coverage,
                          .transcript = &result->transcript };
-    (void)variables_set(&play.variables, "IMAGE", suite->options->image);
+    (void)variables_set(&play.variables, "IMAGE", suite->image);
     (void)variables_set(&play.variables, "ADAPTER", adapter_name(session));
     uint64_t started_ms = now_ms();
     bool right = provide_sandbox(suite, session, result->file, &play, &why) &&
@@ -167,7 +190,7 @@ static void run_file(struct suite *suite, struct session *session, const struct 
             continue;
         struct result *result = &suite->results[suite->result_count++];
         *result = (struct result){ .file = file, .rule = rule };
-        if (suite->options->router_url && needs_own_subject(file))
+        if (suite->subject.router_url && needs_own_subject(file))
             judge(result, VERDICT_SKIP, "needs settings of its own, the router is not ours");
         else if (!session->subject && !session_begin(suite, session, file))
             judge(result, VERDICT_FAIL, "%s", session->error);

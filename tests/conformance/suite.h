@@ -1,6 +1,7 @@
 /* suite.h - all rules against one adapter. */
 #pragma once
 
+#include "case.h"
 #include "coverage.h"
 #include "subject.h"
 
@@ -17,7 +18,10 @@ struct result {
 
 struct suite {
     const struct case_list *cases;
-    const struct subject_options *options;
+    struct subject_options subject; /* state and settings are set for each file */
+    const char *image;
+    const char *const *sets; /* KEY=VALUE, for every adapter that is started */
+    size_t set_count;
     const char *only; /* prefix of rule ids, or NULL */
     void (*report)(void *ctx, const struct result *result);
     void *ctx;

@@ -21,6 +21,7 @@
 
 struct subject {
     char folder[64];
+    char url[128];
     char name[128];
     pid_t pid;
     int pidfd;
@@ -40,70 +41,7 @@ static const char *program_name(const char *program)
     return slash ? slash + 1 : program;
 }
 
-static void write_scalar(FILE *file, const struct yaml_node *node)
-{
-    if (node->kind == YAML_NULL)
-        return;
-    if (!node->quoted) {
-        fputs(node->text, file);
-        return;
-    }
-    fputc('"', file);
-    for (const char *text = node->text; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', file);
-        fputc(*text, file);
-    }
-    fputc('"', file);
-}
-
-/* In flow style, which needs no indentation. */
-static void write_node(FILE *file, const struct yaml_node *node)
-{
-    if (node->kind == YAML_SCALAR || node->kind == YAML_NULL) {
-        write_scalar(file, node);
-        return;
-    }
-    fputc(node->kind == YAML_MAP ? '{' : '[', file);
-    for (size_t i = 0; i < node->count; i++) {
-        if (i > 0)
-            fputs(", ", file);
-        if (node->kind == YAML_MAP) {
-            write_scalar(file, node->keys[i]);
-            fputs(": ", file);
-        }
-        write_node(file, node->items[i]);
-    }
-    fputc(node->kind == YAML_MAP ? '}' : ']', file);
-}
-
-static bool is_set(const struct case_file *file, const char *key)
-{
-    return file->settings && yaml_get(file->settings, key);
-}
-
-static void write_settings(FILE *file, const struct subject_options *options,
-                           const struct case_file *cases)
-{
-    fprintf(file, "  settings:\n");
-    if (!is_set(cases, "image_allowlist"))
-        fprintf(file, "    image_allowlist: [%s]\n", options->image);
-    for (size_t i = 0; i < options->set_count; i++) {
-        const char *equals = strchr(options->sets[i], '=');
-        char key[64] = "";
-        snprintf(key, sizeof(key), "%.*s", (int)(equals - options->sets[i]), options->sets[i]);
-        if (!is_set(cases, key))
-            fprintf(file, "    %s: %s\n", key, equals + 1);
-    }
-    for (size_t i = 0; cases->settings && i < cases->settings->count; i++) {
-        fprintf(file, "    %s: ", cases->settings->keys[i]->text);
-        write_node(file, cases->settings->items[i]);
-        fputc('\n', file);
-    }
-}
-
-static int write_config(const struct subject *subject, const struct subject_options *options,
-                        const struct case_file *cases)
+static int write_config(const struct subject *subject, const struct subject_options *options)
 {
     char path[128];
     snprintf(path, sizeof(path), "%s/config.yaml", subject->folder);
@@ -112,14 +50,14 @@ static int write_config(const struct subject *subject, const struct subject_opti
         return -errno;
     fprintf(file, "sandbox:\n  runtime_dir: %s/run\n  listen: [\"127.0.0.1:0\"]\n",
             subject->folder);
-    if (cases->router == CASE_ROUTER_BOUND)
+    if (options->state == SUBJECT_BOUND)
         fprintf(file, "  adapter: %s\n  command: [\"%s\"]\n", subject->name, options->adapter);
-    else if (cases->router != CASE_ROUTER_NONE)
+    else if (options->state != SUBJECT_NONE)
         fprintf(file, "  adapter: %s\n  managed: false\n", subject->name);
     if (options->section)
         fprintf(file, "%s\n", options->section);
-    if (cases->router == CASE_ROUTER_BOUND)
-        write_settings(file, options, cases);
+    if (options->settings)
+        fprintf(file, "  settings:\n%s\n", options->settings);
     return fclose(file) == 0 ? 0 : -errno;
 }
 
@@ -145,8 +83,7 @@ static int wait_ready(int fd, const char *word)
     return -ETIMEDOUT;
 }
 
-static int start_router(struct subject *subject, const struct subject_options *options,
-                        enum case_router state)
+static int start_router(struct subject *subject, const struct subject_options *options)
 {
     char config[128], log_path[128];
     int ready[2];
@@ -172,7 +109,7 @@ static int start_router(struct subject *subject, const struct subject_options *o
     if (ret < 0)
         return ret;
     closep(&writer);
-    return wait_ready(reader, state == CASE_ROUTER_BOUND ? "bound" : "listening");
+    return wait_ready(reader, options->state == SUBJECT_BOUND ? "bound" : "listening");
 }
 
 /* The last lines of the log, for the error. */
@@ -190,46 +127,50 @@ static void read_log(const struct subject *subject, char *error, size_t error_si
     (void)fclose(file); /* read only */
 }
 
-static int launch(struct subject *subject, const struct subject_options *options,
-                  const struct case_file *file, char *error, size_t error_size)
+static int launch(struct subject *subject, const struct subject_options *options, char *error,
+                  size_t error_size)
 {
-    char url[128];
-    const char *name = options->adapter ? program_name(options->adapter) : ABSENT_NAME;
-    if (file->router == CASE_ROUTER_ABSENT || file->router == CASE_ROUTER_MISMATCH)
-        name = ABSENT_NAME;
+    const char *name = options->state == SUBJECT_BOUND ? program_name(options->adapter)
+                                                       : ABSENT_NAME;
     snprintf(subject->name, sizeof(subject->name), "%s", name);
-    snprintf(subject->folder, sizeof(subject->folder), "/tmp/conformance.XXXXXX");
+    snprintf(subject->folder, sizeof(subject->folder), "/tmp/subject.XXXXXX");
     if (!mkdtemp(subject->folder))
         return -errno;
-    int ret = write_config(subject, options, file);
+    snprintf(subject->url, sizeof(subject->url), "ipc://%s/run/router.sock", subject->folder);
+    int ret = write_config(subject, options);
     if (ret == 0)
-        ret = start_router(subject, options, file->router);
+        ret = start_router(subject, options);
     if (ret < 0) {
         snprintf(error, error_size, "router and adapter did not start: %s; log:\n",
                  strerror(-ret));
         read_log(subject, error, error_size);
         return ret;
     }
-    snprintf(url, sizeof(url), "ipc://%s/run/router.sock", subject->folder);
-    ret = native_client_new(url, START_TIMEOUT_MS, &subject->client);
-    if (ret == 0 && file->router == CASE_ROUTER_MISMATCH)
-        ret = native_client_new_misfit(url, ABSENT_NAME, (struct contract_version){ 2, 0 },
-                                       START_TIMEOUT_MS, &subject->misfit);
+    ret = native_client_new(subject->url, START_TIMEOUT_MS, &subject->client);
+    if (ret == 0 && options->state == SUBJECT_MISMATCH)
+        ret = native_client_new_misfit(subject->url, ABSENT_NAME,
+                                       (struct contract_version){ 2, 0 }, START_TIMEOUT_MS,
+                                       &subject->misfit);
     return ret;
 }
 
-int subject_start(const struct subject_options *options, const struct case_file *file,
-                  struct subject **ret_subject, char *error, size_t error_size)
+int subject_start(const struct subject_options *options, struct subject **ret_subject,
+                  char *error, size_t error_size)
 {
     _cleanup_(subject_stopp)
     struct subject *subject = calloc(1, sizeof(*subject));
+    int ret;
+
     if (!subject)
         return -ENOMEM;
     subject->pidfd = -1;
     error[0] = '\0';
-    int ret = options->router_url
-                  ? native_client_new(options->router_url, START_TIMEOUT_MS, &subject->client)
-                  : launch(subject, options, file, error, error_size);
+    if (options->router_url) {
+        snprintf(subject->url, sizeof(subject->url), "%s", options->router_url);
+        ret = native_client_new(subject->url, START_TIMEOUT_MS, &subject->client);
+    } else {
+        ret = launch(subject, options, error, error_size);
+    }
     if (ret < 0) {
         if (!error[0])
             snprintf(error, error_size, "cannot connect: %s", strerror(-ret));
@@ -266,4 +207,14 @@ struct native_client *subject_client(struct subject *subject)
 const char *subject_adapter_name(const struct subject *subject)
 {
     return subject->name;
+}
+
+const char *subject_url(const struct subject *subject)
+{
+    return subject->url;
+}
+
+pid_t subject_router_pid(const struct subject *subject)
+{
+    return subject->pid;
 }
