@@ -128,6 +128,13 @@ int limits_check_exec(const struct exec_request *request, struct sandbox_error *
     return check_sum(&texts, "cmd, args, argv and env");
 }
 
+int limits_check_argv(const struct text_list *argv, struct sandbox_error *err)
+{
+    struct program_texts texts = { .err = err };
+
+    return add_list(&texts, "cmd", argv);
+}
+
 int limits_check_run(const struct run_request *request, struct sandbox_error *err)
 {
     uint64_t bytes = request->code.size + limits_base64_bytes(request->stdin);

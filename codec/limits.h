@@ -15,5 +15,9 @@ int limits_check_write(const struct fs_write_request *request, struct sandbox_er
 /* By operation: the one of the above that fits, or 0. REQUEST is the operation's struct. */
 int limits_check(enum operation_id operation, const void *request, struct sandbox_error *err);
 
+/* The words of a command line, once they are known: each by itself. Their sum is no larger than
+ * the line's, which limits_check_exec() counted. */
+int limits_check_argv(const struct text_list *argv, struct sandbox_error *err);
+
 /* How many bytes TEXT, if it is base64, stands for. */
 uint64_t limits_base64_bytes(const char *text);

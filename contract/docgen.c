@@ -1,10 +1,8 @@
-/* docgen.c - sandbox-docgen: prints docs/contract.md, docs/errors.md or docs/settings.md. */
+/* docgen.c - see docgen.h: what the writers of all documents share. */
 #include "docgen.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 void docgen_put(struct docgen *doc, const char *format, ...)
 {
@@ -34,38 +32,4 @@ void docgen_cell(struct docgen *doc, const char *text, const char *owner, const 
         else
             docgen_put(doc, "%c", *text == '\n' ? ' ' : *text);
     }
-}
-
-static const struct document {
-    const char *name;
-    void (*write)(struct docgen *doc);
-} documents[] = {
-    { "contract", docgen_contract },
-    { "errors", docgen_errors },
-    { "settings", docgen_settings },
-};
-
-static int print_document(const struct document *document)
-{
-    struct docgen doc = { 0 };
-    int code = 1;
-
-    document->write(&doc);
-    if (doc.result < 0)
-        (void)fprintf(stderr, "sandbox-docgen: %s\n", strerror(-doc.result));
-    else if (doc.empty == 0 && fwrite(doc.out.data, 1, doc.out.size, stdout) == doc.out.size &&
-             fflush(stdout) == 0)
-        code = 0;
-    buf_done(&doc.out);
-    return code;
-}
-
-int main(int argc, char **argv)
-{
-    for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(documents); i++) {
-        if (strcmp(argv[1], documents[i].name) == 0)
-            return print_document(&documents[i]);
-    }
-    (void)fprintf(stderr, "usage: sandbox-docgen contract|errors|settings\n");
-    return 2;
 }

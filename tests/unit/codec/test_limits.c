@@ -82,6 +82,7 @@ START_TEST(test_exec_texts)
     char *text = letters(LIMIT_PROGRAM_TEXT_BYTES + 1);
     char *items[] = { text };
     struct exec_request request = { .args = { 1, items } };
+    struct sandbox_error err = { 0 };
 
     check(OP_exec, &request,
           "args: expected each text of at most 131071 bytes, got one of 131072");
@@ -96,6 +97,10 @@ START_TEST(test_exec_texts)
           "cmd: expected each text of at most 131071 bytes, got one of 131072");
     text[5] = ' '; /* a command line is many texts */
     check(OP_exec, &request, NULL);
+    text[5] = 'A';
+    ck_assert_int_eq(limits_check_argv(&(struct text_list){ 1, items }, &err), -1);
+    ck_assert_str_eq(err.message,
+                     "cmd: expected each text of at most 131071 bytes, got one of 131072");
     free(text);
 }
 END_TEST
