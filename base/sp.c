@@ -236,30 +236,36 @@ static void on_data(void *ctx, uint8_t *data, size_t size)
         sp_break(sp, -ENOMEM, "out of memory");
 }
 
-static void sp_feed_held(struct sp *sp)
+/* False: the link is gone, or another pause left some. */
+static bool sp_feed_held(struct sp *sp)
 {
     uint8_t *data = sp->held.data + sp->held_offset;
     size_t size = sp->held.size - sp->held_offset;
 
     if (!sp_feed(sp, &data, &size))
-        return;
+        return false;
     sp->held_offset = sp->held.size - size;
     if (size > 0)
-        return; /* paused again */
+        return false;
     buf_clear(&sp->held);
     sp->held_offset = 0;
-    if (!sp->paused)
-        stream_resume(sp->stream);
+    return true;
 }
 
 static void on_work(void *ctx)
 {
     struct sp *sp = ctx;
 
-    if (sp->state == SP_BROKEN)
+    if (sp->state == SP_BROKEN) {
         sp_close(sp, sp->error, sp->reason);
-    else if (sp->state != SP_FINISHING && !sp->paused)
-        sp_feed_held(sp);
+        return;
+    }
+    if (sp->state == SP_FINISHING || sp->paused)
+        return;
+    if (sp->held.size > 0 && !sp_feed_held(sp))
+        return;
+    if (!sp->paused)
+        stream_resume(sp->stream);
 }
 
 void sp_pause(struct sp *sp)

@@ -45,7 +45,8 @@ struct stream {
     nng_aio *read_aio;
     struct loop_notice read_done; /* notified by nng's thread */
     bool reading;                 /* a read is posted, or its notice is queued */
-    bool last_read;               /* a read has failed; another one gets what is left */
+    bool last_read;               /* a read has failed, and the next failure is the end */
+    int read_error;               /* of that read; 0: it was the peer's orderly end */
     bool paused;
     size_t unread; /* bytes of `read` not delivered because of a pause */
     uint8_t *read;
@@ -183,11 +184,13 @@ static void stream_read_failed(struct stream *stream, int error)
 
     if (stream->state != STREAM_OPEN)
         return; /* finishing: the peer may have shut its side and still read ours */
+    stream->read_error = orderly ? 0 : stream_errno(error);
     if (stream->last_read) {
-        stream_end(stream, orderly ? 0 : stream_errno(error));
+        stream_end(stream, stream->read_error);
         return;
     }
     stream->last_read = true;
+    loop_timer_arm(stream->linger, STREAM_LAST_WORDS_MS);
     stream_post_read(stream);
 }
 
@@ -260,7 +263,10 @@ static void on_linger_over(void *ctx)
 {
     struct stream *stream = ctx;
 
-    stream_end(stream, stream->write_error ? stream->write_error : -ETIMEDOUT);
+    if (stream->write_error)
+        stream_end(stream, stream->write_error);
+    else
+        stream_end(stream, stream->state == STREAM_FINISHING ? -ETIMEDOUT : stream->read_error);
 }
 
 /* The peer is gone or going; what it said before is still to be read, if we read at all. */
@@ -435,7 +441,7 @@ static int stream_allocate(struct stream *stream)
     return loop_timer_new(stream->loop, on_linger_over, stream, &stream->linger);
 }
 
-int stream_wrap(struct loop *loop, nng_stream *own_nng, struct stream **ret_stream)
+int stream_wrap(struct loop *loop, nng_stream *own_nng, bool tls, struct stream **ret_stream)
 {
     struct stream *stream = calloc(1, sizeof(*stream));
     int result;
@@ -446,6 +452,7 @@ int stream_wrap(struct loop *loop, nng_stream *own_nng, struct stream **ret_stre
     }
     stream->loop = loop;
     stream->nng = own_nng;
+    stream->last_read = tls; /* nng's TLS does not answer a read behind a failed one */
     loop_notice_init(&stream->read_done, on_read_done, stream);
     loop_notice_init(&stream->write_done, on_write_done, stream);
     loop_notice_init(&stream->flush, on_flush, stream);

@@ -19,6 +19,7 @@ struct stream_listener {
     struct loop_timer *retry;
     stream_accepted_fn accepted;
     void *ctx;
+    bool tls;
     bool calling; /* `accepted` is on the stack: freeing waits for it */
     bool freed;
 };
@@ -28,7 +29,8 @@ struct stream_dialer {
     nng_stream_dialer *nng;
     nng_aio *aio;
     struct loop_notice dial_done; /* notified by nng's thread */
-    bool dialing;                 /* the result was not taken yet */
+    bool tls;
+    bool dialing; /* the result was not taken yet */
     stream_dialed_fn done;
     void *ctx;
 };
@@ -101,7 +103,8 @@ static void listener_accept(void *ctx)
 static void listener_accepted(struct stream_listener *listener)
 {
     struct stream *stream;
-    int result = stream_wrap(listener->loop, nng_aio_get_output(listener->aio, 0), &stream);
+    int result = stream_wrap(listener->loop, nng_aio_get_output(listener->aio, 0),
+                             listener->tls, &stream);
 
     if (result < 0) {
         log_event(LOG_WARN, "accept_failed", log_text("why", strerror(-result)));
@@ -149,7 +152,8 @@ static int listener_open(struct stream_listener *listener, const char *url,
 
     if (error != 0)
         return error == NNG_EADDRINVAL ? -EINVAL : stream_errno(error);
-    if (stream_url_is_tls(url)) {
+    listener->tls = stream_url_is_tls(url);
+    if (listener->tls) {
         result = stream_tls_listener(listener->nng, tls);
         if (result < 0)
             return result;
@@ -235,7 +239,8 @@ static void on_dial_done(void *ctx)
 
     dialer->dialing = false;
     if (result == 0)
-        result = stream_wrap(dialer->loop, nng_aio_get_output(dialer->aio, 0), &stream);
+        result = stream_wrap(dialer->loop, nng_aio_get_output(dialer->aio, 0), dialer->tls,
+                             &stream);
     dialer->done(dialer->ctx, result, stream); /* may free: nothing follows */
 }
 
@@ -247,7 +252,8 @@ static int dialer_open(struct stream_dialer *dialer, const char *url,
 
     if (error != 0)
         return error == NNG_EADDRINVAL ? -EINVAL : stream_errno(error);
-    if (stream_url_is_tls(url)) {
+    dialer->tls = stream_url_is_tls(url);
+    if (dialer->tls) {
         result = stream_tls_dialer(dialer->nng, url, tls);
         if (result < 0)
             return result;

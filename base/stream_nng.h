@@ -14,7 +14,7 @@ int stream_errno(int nng_error); /* 0 or -errno */
 void stream_aio_free(nng_aio **aio);
 
 /* Wraps an established nng stream (consumed, also on failure). */
-int stream_wrap(struct loop *loop, nng_stream *own_nng, struct stream **ret_stream);
+int stream_wrap(struct loop *loop, nng_stream *own_nng, bool tls, struct stream **ret_stream);
 
 /* TLS configuration of a listener or a dialer for HOST; only with a tls+tcp URL. */
 int stream_tls_listener(nng_stream_listener *listener, const struct stream_tls *tls);
