@@ -51,7 +51,7 @@ static int decode_text(const struct field *field, struct span value, const struc
         free(blob.data);
         return place_fail_text(place, field, "text with a NUL character", err);
     }
-    if (field->max > 0 && (blob.size < (uint64_t)field->min || blob.size > field->max)) {
+    if (blob.size < (uint64_t)field->min || (field->max > 0 && blob.size > field->max)) {
         char got[32];
 
         (void)snprintf(got, sizeof(got), "%zu bytes", blob.size);

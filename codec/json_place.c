@@ -64,6 +64,8 @@ static void show_wish(struct buf *to, const struct field *field)
         if (field->max > 0)
             (void)buf_printf(to, " of %" PRId64 " to %" PRIu64 " bytes", field->min,
                              field->max);
+        else if (field->min > 0)
+            (void)buf_printf(to, " of at least %" PRId64 " bytes", field->min);
         break;
     case FIELD_U32:
     case FIELD_U64:

@@ -64,10 +64,11 @@ static void character_across(const uint8_t *data, size_t size, size_t at, size_t
     for (size_t back = 1; back <= BEYOND_BYTES && back <= at; back++) {
         size_t start = at - back;
         size_t length;
+        uint32_t code_point;
 
         if ((data[start] & 0xc0) == 0x80)
             continue;
-        length = utf8_decode(data + start, size - start, NULL, NULL);
+        length = utf8_decode(data + start, size - start, &code_point, NULL);
         if (length > back) {
             *ret_start = start;
             *ret_end = start + length;

@@ -7,6 +7,7 @@
 #include "codec.h"
 #include "handlers.h"
 #include "info.h"
+#include "limits.h"
 
 static void (*const handlers[OP_MAX])(struct request *request) = {
 #define OPERATION(id, ...) [OP_##id] = handle_##id,
@@ -40,6 +41,24 @@ static bool implemented(const struct adapter *adapter, const struct operation *o
            (adapter_ops(adapter)->own_operation && info_has_feature(adapter, operation->group));
 }
 
+/* The body as the table says, within the limits over a whole request. NULL: ERR says why. */
+static void *decode_body(const struct operation *operation, const char *body, size_t size,
+                         struct sandbox_error *err)
+{
+    void *value = calloc(1, operation->request->size);
+
+    if (!value) {
+        sandbox_error_set(err, S300, "no memory for the request");
+        return NULL;
+    }
+    if (codec_decode_json(operation->request, body, size, value, err) == 0 &&
+        limits_check(operation->id, value, err) == 0)
+        return value;
+    codec_free(operation->request, value);
+    free(value);
+    return NULL;
+}
+
 void dispatch(struct request *request, const char *body, size_t size)
 {
     const char *name = request_operation_name(request);
@@ -55,11 +74,8 @@ void dispatch(struct request *request, const char *body, size_t size)
         refuse(request);
         return;
     }
-    value = calloc(1, operation->request->size);
-    if (!value)
-        sandbox_error_set(&err, S300, "no memory for the request");
-    if (!value || codec_decode_json(operation->request, body, size, value, &err) < 0) {
-        free(value); /* empty: the decoder left nothing in it */
+    value = decode_body(operation, body, size, &err);
+    if (!value) {
         request_fail(request, &err);
         return;
     }

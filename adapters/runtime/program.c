@@ -66,7 +66,7 @@ static void program_finish(struct program *program, struct exec_reply *reply,
                            struct sandbox_error *err)
 {
     sandbox_give_slot(program->sandbox);
-    program->done(program->ctx, reply, err);
+    program->done(program->ctx, reply, reply ? NULL : err);
     sandbox_error_done(err);
     program_free(program);
 }

@@ -1,0 +1,12 @@
+/* fake_clock.h - a monotonic clock that a test puts forward, so that no test waits for a
+ * deadline. The linker puts it in the place of clock_gettime(2). */
+#pragma once
+
+#include <stdint.h>
+
+#include "loop.h"
+
+/* From now on MS later. */
+void fake_clock_advance(uint64_t ms);
+/* The same, and what is due then has happened. */
+void fake_clock_pass(struct loop *loop, uint64_t ms);

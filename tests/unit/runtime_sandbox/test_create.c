@@ -1,0 +1,290 @@
+/* test_create.c - create: its checks in their order, its progress, its failures (contract 5.1). */
+#include <string.h>
+
+#include "scene.h"
+#include "unit.h"
+
+START_TEST(test_reply_and_progress)
+{
+    struct message *event;
+    char id[37];
+
+    scene_open("");
+    scene_create("", id);
+    for (unsigned i = 0; i < 4; i++) {
+        static const char *const wanted[] = {
+            "{\"event\":\"pulling_image\",\"image_ref\":\"rootfs:/nowhere/img\","
+            "\"progress_bytes\":5,\"total_bytes\":10}",
+            "{\"event\":\"unpacking\"}", "{\"event\":\"booting_vm\"}", "\"sandbox_id\":\""
+        };
+
+        event = fixture_next(ENVELOPE_EVENT);
+        ck_assert_msg(memmem(event->envelope.body.data, event->envelope.body.size, wanted[i],
+                             strlen(wanted[i])) != NULL,
+                      "event %u is %.*s", i, (int)event->envelope.body.size,
+                      event->envelope.body.data);
+        free(event);
+    }
+    scene_create("", id);
+    event = fixture_next(ENVELOPE_EVENT);
+    ck_assert(span_equals(event->envelope.body, "{\"event\":\"booting_vm\"}"));
+    free(event);
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_what_the_guest_is_told)
+{
+    static const struct machine_network network = {
+        .address = "10.0.2.15/24", .gateway = "10.0.2.2", .dns = "10.0.2.3", .mac = "52:54:0:0:0:1"
+    };
+    struct machine *machine;
+    const struct guest_configure *told;
+    char id[37];
+
+    scene_open("");
+    fake_machines.network = &network;
+    machine = scene_create(",\"network\":true,\"cpus\":1,\"memory_mb\":256,"
+                           "\"env\":[\"U=http://localhost:1\",\"bad\",\"V=2\"]",
+                           id);
+    told = &machine->guest->configure;
+    ck_assert_str_eq(machine->spec.id, id);
+    ck_assert(machine->spec.network);
+    ck_assert_uint_eq(machine->spec.memory_mb, 256);
+    ck_assert_uint_eq(machine->spec.disk_mb, 4096);
+    ck_assert_int_gt(told->realtime_ns, 1600000000000000000);
+    ck_assert_uint_eq(strlen(told->seed), 44);
+    ck_assert_uint_eq(strlen(told->machine_id), 32);
+    ck_assert_int_eq(strncmp(told->hostname, "sandbox-", 8), 0);
+    ck_assert_str_eq(told->workdir, "/srv");
+    ck_assert_str_eq(told->gateway, "10.0.2.2");
+    ck_assert(!told->has_address6);
+    ck_assert_uint_eq(told->env.count, 3);
+    ck_assert_str_eq(told->env.items[0], "FROM=image");
+    ck_assert_str_eq(told->env.items[1], "U=http://10.0.2.2:1");
+    ck_assert_str_eq(told->env.items[2], "V=2");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_no_network_no_rewriting)
+{
+    struct machine *machine;
+    char id[37];
+
+    scene_open("");
+    machine = scene_create(",\"env\":{\"U\":\"http://localhost:1\"}", id);
+    ck_assert_str_eq(machine->guest->configure.env.items[1], "U=http://localhost:1");
+    ck_assert(!machine->guest->configure.has_address);
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_checks)
+{
+    scene_open("    max_cpus: 2\n"
+               "    max_memory_mb: 1024\n"
+               "    per_image_caps: {img: {max_cpus: 1, max_memory_mb: 512}}\n");
+    scene_expect(scene_call("create", "{}"), "S001", "image");
+    scene_expect(scene_call("create", "{\"image\":\"img\",\"cpus\":0}"), "S001", "cpus");
+    scene_expect(scene_call("create", "{\"image\":\"other\"}"), "S100", "other");
+    scene_expect(scene_call("create", "{\"image\":\"python\"}"), "S100", "python");
+    scene_expect(scene_call("create", "{\"image\":\"img\",\"cpus\":2,\"memory_mb\":9000}"),
+                 "S400", "cpus 2 exceeds per_image_caps.img.max_cpus 1");
+    scene_expect(
+        scene_call("create",
+                   "{\"image\":\"img\",\"memory_mb\":513,\"env\":{\"1BAD\":\"\"}}"),
+        "S400", "memory_mb 513 exceeds per_image_caps.img.max_memory_mb 512");
+    scene_expect(scene_call("create", "{\"image\":\"img\",\"env\":{\"1BAD\":\"\"}}"), "S001",
+                 "1BAD");
+    ck_assert_uint_eq(fake_machines.count, 0);
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_places)
+{
+    char first[37], second[37];
+    struct machine *machine;
+
+    scene_open("    max_concurrent_sandboxes: 1\n");
+    machine = scene_create("", first);
+    scene_expect(scene_call("create", "{\"image\":\"nope\"}"), "S400",
+                 "max_concurrent_sandboxes");
+    fake_machine_die(machine, "it was tired", "");
+    scene_create("", second);
+    ck_assert_str_ne(first, second);
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_a_failed_check_gives_its_place_back)
+{
+    char id[37];
+
+    scene_open("    max_concurrent_sandboxes: 1\n");
+    scene_expect(scene_call("create", "{\"image\":\"nope\"}"), "S100", "nope");
+    scene_create("", id);
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_machine_ends_while_booting)
+{
+    struct machine *machine;
+    uint64_t call;
+
+    scene_open("");
+    fake_machines.sends_nothing = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    machine = fake_machine(0);
+    fake_machine_die(machine, "exit status 1", "Kernel panic");
+    scene_expect(call, "S300", "exit status 1; end of the console:\\nKernel panic");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_boot_outcome)
+{
+    uint64_t call;
+
+    scene_open("");
+    fake_machines.refuses_start = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    scene_expect(call, "S300", "\"outcome\":\"never_ran\"");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_boot_timeout)
+{
+    uint64_t call, exec;
+    _cleanup_free_ char *list = NULL;
+    const char *id;
+
+    scene_open("    boot_timeout_ms: 5000\n");
+    fake_machines.sends_nothing = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    fake_machine(0);
+    list = scene_list();
+    ck_assert_ptr_nonnull(strstr(list, "\"status\":\"creating\""));
+    id = strstr(list, "\"sandbox_id\":\"") + 14;
+    exec = scene_call("exec", "{\"sandbox_id\":\"%.36s\",\"cmd\":\"ls\"}", id);
+    scene_pass(4000);
+    ck_assert(scene_unanswered(call));
+    scene_pass(2000);
+    scene_expect(call, "S300", "boot_timeout_ms 5000");
+    scene_expect(exec, "S300", "\"outcome\":\"never_ran\"");
+    scene_expect(scene_call("exec", "{\"sandbox_id\":\"%.36s\",\"cmd\":\"ls\"}", id), "S004",
+                 "boot failed");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_agent_of_another_protocol)
+{
+    uint64_t call;
+
+    scene_open("");
+    fake_machines.sends_nothing = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    fake_guest_hello(fake_machine(0)->guest, 2);
+    scene_expect(call, "S300", "speaks protocol 2.0");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_agent_that_breaks_off)
+{
+    uint64_t call;
+
+    scene_open("");
+    fake_machines.guest_keeps_configured = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    TURN_UNTIL(fixture.loop, fake_machine(0)->guest->configured);
+    fake_guest_raw(fake_machine(0)->guest, "\xff\xff\xff\xff", 4);
+    scene_expect(call, "S300", "broke the protocol");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_unkillable_after_a_failed_boot)
+{
+    _cleanup_free_ char *list = NULL;
+    uint64_t call;
+
+    scene_open("    boot_timeout_ms: 1000\n");
+    fake_machines.sends_nothing = true;
+    fake_machines.cannot_be_killed = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    fake_machine(0);
+    scene_pass(1500);
+    scene_expect(call, "S300", "never_ran");
+    list = scene_list();
+    ck_assert_ptr_nonnull(strstr(list, "\"status\":\"unreachable\""));
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_cancel_destroys_it)
+{
+    _cleanup_free_ char *list = NULL;
+    uint64_t call;
+
+    scene_open("");
+    fake_machines.sends_nothing = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    fake_machine(0);
+    scene_cancel(call);
+    TURN_UNTIL(fixture.loop, fake_machines.live == 0);
+    scene_expect(call, "S300", "its caller is gone");
+    list = scene_list();
+    ck_assert_str_eq(list, "[]");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_cancel_during_the_install)
+{
+    uint64_t call;
+
+    scene_open("");
+    fixture_script("installer", "exec sleep 60");
+    call = scene_call("create", "{\"image\":\"img\"}");
+    turn_for(fixture.loop, 50);
+    scene_cancel(call);
+    scene_expect(call, "S300", "its caller is gone");
+    ck_assert_uint_eq(fake_machines.count, 0);
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_install_fails)
+{
+    scene_open("");
+    fixture_script("installer", "echo no luck >&2; exit 1");
+    scene_expect(scene_call("create", "{\"image\":\"img\"}"), "S102", "no luck");
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_shutdown_while_creating)
+{
+    uint64_t call;
+
+    scene_open("");
+    fake_machines.sends_nothing = true;
+    call = scene_call("create", "{\"image\":\"img\"}");
+    fake_machine(0);
+    ck_assert(scene_unanswered(call));
+    scene_close();
+}
+END_TEST
+
+UNIT_MAIN("create", test_reply_and_progress, test_what_the_guest_is_told,
+          test_no_network_no_rewriting, test_checks, test_places,
+          test_a_failed_check_gives_its_place_back, test_machine_ends_while_booting,
+          test_boot_outcome, test_boot_timeout, test_agent_of_another_protocol,
+          test_agent_that_breaks_off, test_unkillable_after_a_failed_boot,
+          test_cancel_destroys_it, test_cancel_during_the_install, test_install_fails,
+          test_shutdown_while_creating)
