@@ -8,17 +8,37 @@
 #include "cleanup.h"
 #include "uuid.h"
 
-int temporary_open(struct temporary *file, int folder_fd)
+static int temporary_name(struct temporary *file)
 {
     char uuid[UUID_TEXT_BYTES];
     int result = uuid_random(uuid);
 
+    if (result == 0)
+        (void)snprintf(file->name, sizeof(file->name), ".iii-tmp-%s", uuid);
+    return result;
+}
+
+int temporary_open(struct temporary *file, int folder_fd)
+{
+    int result = temporary_name(file);
+
     if (result < 0)
         return result;
-    (void)snprintf(file->name, sizeof(file->name), ".iii-tmp-%s", uuid);
     file->fd = openat(folder_fd, file->name,
                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file->fd < 0)
+        return -errno;
+    file->folder_fd = folder_fd;
+    return 0;
+}
+
+int temporary_link(struct temporary *file, int folder_fd, const char *target)
+{
+    int result = temporary_name(file);
+
+    if (result < 0)
+        return result;
+    if (symlinkat(target, folder_fd, file->name) < 0)
         return -errno;
     file->folder_fd = folder_fd;
     return 0;

@@ -20,6 +20,8 @@ struct temporary {
 
 /* All of these: 0 or -errno. */
 int temporary_open(struct temporary *file, int folder_fd);
+/* The same for a symbolic link, which has no bytes to write. */
+int temporary_link(struct temporary *file, int folder_fd, const char *target);
 int temporary_write(struct temporary *file, const void *data, size_t size);
 /* Owner, then exactly this mode. */
 int temporary_set_owner(struct temporary *file, uid_t uid, gid_t gid, mode_t mode);

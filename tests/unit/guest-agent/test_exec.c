@@ -362,11 +362,11 @@ START_TEST(path_of_its_own_environment)
         .has_env = true,
         .env = WORDS("PATH=/nowhere::"),
         .has_workdir = true,
-        .workdir = (char *)(uintptr_t) "/bin",
+        .workdir = (char *)(uintptr_t) "/usr/bin",
     };
     run(&request, &answer, &reply);
     ck_assert_int_eq(reply.exit_code, 0);
-    ck_assert_str_eq(buf_text(&answer.streams[1]), "/bin\n");
+    ck_assert_str_eq(buf_text(&answer.streams[1]), "/usr/bin\n");
     agent_answer_done(&answer);
 }
 END_TEST

@@ -1,0 +1,106 @@
+/* glob.c - see glob.h. */
+#include "glob.h"
+
+#include <string.h>
+
+#include "utf8.h"
+
+/* The next character; a byte that is no character stands for itself. */
+static const char *character_skip(const char *text)
+{
+    const size_t size = utf8_decode(text, strlen(text) > 4 ? 4 : strlen(text), NULL, NULL);
+
+    return text + (size ? size : 1);
+}
+
+/* `*` and `?` do not match a slash, so slashes pair up one by one and only the latest star of a
+ * part can have to give way. */
+static bool match_whole(const char *glob, const char *text)
+{
+    const char *star = NULL, *star_text = NULL;
+
+    for (;;) {
+        if (*glob == '*') {
+            while (*glob == '*')
+                glob++;
+            star = glob;
+            star_text = text;
+        } else if (*glob == '?' && *text && *text != '/') {
+            glob++;
+            text = character_skip(text);
+        } else if (*glob && *glob != '?' && *glob == *text) {
+            star = *glob == '/' ? NULL : star;
+            glob++;
+            text++;
+        } else if (!*glob && !*text) {
+            return true;
+        } else if (star && *star_text && *star_text != '/') {
+            star_text = character_skip(star_text);
+            glob = star;
+            text = star_text;
+        } else {
+            return false;
+        }
+    }
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* The path and each of its tails; the last of those is the last part. */
+static bool match_tails(const char *glob, const char *path)
+{
+    for (const char *tail = path; tail; tail = strchr(tail, '/')) {
+        tail += *tail == '/';
+        if (match_whole(glob, tail))
+            return true;
+    }
+    return false;
+}
+
+bool glob_match(const char *glob, const char *relative)
+{
+    if (strcmp(glob, "**") == 0)
+        return true;
+    if (strncmp(glob, "**/", 3) == 0)
+        return match_tails(glob + 3, relative);
+    if (!strchr(glob, '/'))
+        return match_whole(glob, last_part(relative));
+    return match_whole(glob, relative);
+}
+
+static bool match_any(const struct text_list *globs, const char *relative)
+{
+    for (size_t i = 0; i < globs->count; i++) {
+        if (glob_match(globs->items[i], relative))
+            return true;
+    }
+    return false;
+}
+
+bool globs_choose(const struct text_list *include, const struct text_list *exclude,
+                  const char *relative)
+{
+    return (include->count == 0 || match_any(include, relative)) &&
+           !match_any(exclude, relative);
+}
+
+int globs_check(const char *field, const struct text_list *globs, struct sandbox_error *err)
+{
+    if (globs->count > GLOBS_MAX)
+        return sandbox_error_set(err, S210, "`%s` has %zu globs, at most %u are allowed", field,
+                                 globs->count, GLOBS_MAX);
+    for (size_t i = 0; i < globs->count; i++) {
+        const size_t size = strlen(globs->items[i]);
+
+        if (size > GLOB_BYTES_MAX)
+            return sandbox_error_set(err, S210,
+                                     "`%s[%zu]` has %zu bytes, at most %u are allowed", field,
+                                     i, size, GLOB_BYTES_MAX);
+    }
+    return 0;
+}
