@@ -1,0 +1,515 @@
+/* test_image_cache.c - images on disk, shared installs, failures (contract 7.3), with shell
+ * scripts as installers. */
+#include "fixture.h"
+#include "image_cache.h"
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define SETTINGS                                                                               \
+    "    image_allowlist: [one, two, bad]\n"                                                   \
+    "    custom_images:\n"                                                                     \
+    "      one: rootfs:/srv/one\n"                                                             \
+    "      two: localhost:5000/two\n"                                                          \
+    "      bad: 'no source'\n"
+
+/* Reads its options into variables of their names; the log tells each start. */
+#define OPTIONS                                                                                \
+    "echo \"$@\" >>${0%/*}/starts\n"                                                           \
+    "while [ $# -gt 0 ]; do case $1 in\n"                                                      \
+    "--insecure) insecure=1; shift;;\n"                                                        \
+    "--*) eval ${1#--}='\"$2\"'; shift 2;;\n"                                                  \
+    "esac; done\n"
+
+struct waiter {
+    struct image_wait *wait;
+    const struct image *image;
+    unsigned done;
+    unsigned progress[IMAGE_STAGE_MAX];
+    uint64_t bytes, total_bytes;
+    enum sandbox_code code;
+    char message[ERROR_MESSAGE_MAX];
+};
+
+static void on_progress(void *ctx, enum image_stage stage, uint64_t bytes, uint64_t total_bytes)
+{
+    struct waiter *waiter = ctx;
+
+    waiter->progress[stage]++;
+    waiter->bytes = bytes;
+    waiter->total_bytes = total_bytes;
+}
+
+static void on_done(void *ctx, const struct image *own_image, struct sandbox_error *err)
+{
+    struct waiter *waiter = ctx;
+
+    ck_assert(!own_image != !err);
+    waiter->done++;
+    waiter->image = own_image;
+    waiter->code = err ? err->code : SANDBOX_OK;
+    if (err)
+        (void)snprintf(waiter->message, sizeof(waiter->message), "%s", err->message);
+}
+
+static const struct image_wait_events wait_events = { on_progress, on_done };
+
+static void get(struct waiter *waiter, const char *image)
+{
+    ck_assert_int_eq(image_cache_get(adapter_images(fixture.adapter),
+                                     adapter_snapshot(fixture.adapter), image, &wait_events,
+                                     waiter, &waiter->wait),
+                     0);
+    ck_assert_uint_eq(waiter->done, 0); /* never from inside */
+}
+
+static void await(struct waiter *waiter)
+{
+    TURN_UNTIL(fixture.loop, waiter->done == 1);
+    image_wait_free(take_ptr(waiter->wait));
+}
+
+static void give_back(struct waiter *waiter)
+{
+    image_unref(waiter->image);
+    *waiter = (struct waiter){ 0 };
+}
+
+static void expect_failure(const char *image, enum sandbox_code code, const char *part)
+{
+    struct waiter waiter = { 0 };
+
+    get(&waiter, image);
+    await(&waiter);
+    ck_assert_int_eq(waiter.code, code);
+    ck_assert_msg(strstr(waiter.message, part) && strstr(waiter.message, image),
+                  "%s does not hold %s", waiter.message, part);
+}
+
+/* What is in the cache: `images` and `temporary` folders. */
+static void count(unsigned *ret_images, unsigned *ret_temporary)
+{
+    char path[128];
+    DIR *directory;
+    struct dirent *entry;
+
+    *ret_images = *ret_temporary = 0;
+    (void)snprintf(path, sizeof(path), "%s/cache/images", fixture.directory);
+    directory = opendir(path);
+    while (directory && (entry = readdir(directory))) {
+        if (strstr(entry->d_name, ".tmp-"))
+            ++*ret_temporary;
+        else if (strlen(entry->d_name) == 64)
+            ++*ret_images;
+    }
+    if (directory)
+        closedir(directory);
+}
+
+static bool nothing_is_left(void)
+{
+    unsigned images, temporary;
+
+    count(&images, &temporary);
+    return images == 0 && temporary == 0;
+}
+
+static unsigned starts(void)
+{
+    char path[128], line[1024];
+    unsigned lines = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/starts", fixture.directory);
+    file = fopen(path, "r");
+    while (file && fgets(line, sizeof(line), file))
+        lines++;
+    if (file)
+        fclose(file);
+    return lines;
+}
+
+static bool exists(const char *name)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fixture.directory, name);
+    return access(path, F_OK) == 0;
+}
+
+static void touch(const char *name)
+{
+    char path[128];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", fixture.directory, name);
+    fd = open(path, O_CREAT | O_WRONLY, 0600);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+}
+
+START_TEST(test_install_and_take)
+{
+    struct waiter first = { 0 }, again = { 0 };
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS
+                   "echo 'progress pulling 10 100'\n"
+                   "echo 'noise'\n"
+                   "echo 'progress unpacking 7'\n"
+                   "echo 'progress pulling 20 100'\n"
+                   "echo \"$kind $source $arch\" >$dir/root.img\n"
+                   "echo '{\"env\":[\"A=1\",\"B=\"],\"workdir\":\"/w\"}' >$dir/config.json\n"
+                   "mkdir $dir/tree\n"
+                   "echo done");
+    get(&first, "one");
+    await(&first);
+    ck_assert_msg(first.image != NULL, "%s", first.message);
+    ck_assert_uint_eq(first.progress[IMAGE_PULLING], 1);
+    ck_assert_uint_eq(first.progress[IMAGE_UNPACKING], 1);
+    ck_assert_uint_eq(first.bytes, 7);
+    ck_assert_uint_eq(first.total_bytes, 0);
+    ck_assert_str_eq(first.image->name, "one");
+    ck_assert_str_eq(first.image->workdir, "/w");
+    ck_assert_uint_eq(first.image->env.count, 2);
+    ck_assert_str_eq(first.image->env.items[0], "A=1");
+    ck_assert_str_eq(first.image->env.items[1], "B=");
+    ck_assert_str_eq(strrchr(first.image->directory, '/') + 1, first.image->digest);
+    get(&again, "one");
+    await(&again);
+    ck_assert_ptr_eq(again.image, first.image);
+    ck_assert_uint_eq(again.progress[IMAGE_PULLING] + again.progress[IMAGE_UNPACKING], 0);
+    ck_assert_uint_eq(starts(), 1);
+    give_back(&first);
+    give_back(&again);
+    get(&again, "one"); /* nobody holds it: read from the disk */
+    await(&again);
+    ck_assert_str_eq(again.image->workdir, "/w");
+    ck_assert_uint_eq(starts(), 1);
+    give_back(&again);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_arguments)
+{
+    struct waiter waiter = { 0 };
+    char path[128], line[1024] = "";
+    FILE *file;
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "[ \"$insecure\" = 1 ] || exit 1\n"
+                                        "[ -z \"$(ls -A $dir)\" ] || exit 1\n"
+                                        "echo x >$dir/x; echo done");
+    get(&waiter, "two");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    ck_assert_str_eq(waiter.image->workdir, "/");
+    give_back(&waiter);
+    (void)snprintf(path, sizeof(path), "%s/starts", fixture.directory);
+    file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
+    fclose(file);
+    ck_assert_ptr_nonnull(
+        strstr(line, "--source docker://localhost:5000/two:latest --kind registry --dir /tmp"));
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_one_install_for_all)
+{
+    struct waiter waiters[3] = { 0 }, late = { 0 };
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "while [ ! -e ${0%/*}/go ]; do sleep 0.05; done\n"
+                                        "echo 'progress pulling 1'\n"
+                                        "echo x >$dir/x; echo done");
+    for (unsigned i = 0; i < 3; i++)
+        get(&waiters[i], "one");
+    TURN_UNTIL(fixture.loop, starts() == 1);
+    get(&late, "one");
+    image_wait_free(take_ptr(waiters[1].wait));
+    touch("go");
+    await(&waiters[0]);
+    await(&waiters[2]);
+    await(&late);
+    ck_assert_ptr_nonnull(waiters[0].image);
+    ck_assert_ptr_eq(waiters[0].image, late.image);
+    ck_assert_ptr_eq(waiters[2].image, late.image);
+    ck_assert_uint_eq(waiters[1].done, 0);
+    ck_assert_uint_eq(late.progress[IMAGE_PULLING], 1);
+    ck_assert_uint_eq(starts(), 1);
+    give_back(&waiters[0]);
+    give_back(&waiters[2]);
+    give_back(&late);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_nobody_waits_any_more)
+{
+    struct waiter waiter = { 0 };
+
+    fixture_open(SETTINGS);
+    /* The child in another session holds `alive` open as long as it lives. */
+    fixture_script("installer", OPTIONS
+                   "echo x >$dir/half\n"
+                   "setsid sh -c \"trap '' TERM; exec flock ${0%/*}/alive sleep 600\" &\n"
+                   "while ! [ -e ${0%/*}/alive ]; do sleep 0.05; done\n"
+                   "touch ${0%/*}/begun; wait");
+    get(&waiter, "one");
+    TURN_UNTIL(fixture.loop, exists("begun"));
+    image_wait_free(take_ptr(waiter.wait));
+    TURN_UNTIL(fixture.loop, nothing_is_left());
+    ck_assert_uint_eq(waiter.done, 0);
+    char path[128];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/alive", fixture.directory);
+    fd = open(path, O_RDWR);
+    ck_assert_int_ge(fd, 0);
+    TURN_UNTIL(fixture.loop, flock(fd, LOCK_EX | LOCK_NB) == 0);
+    close(fd);
+    fixture_close();
+}
+END_TEST
+
+static const struct {
+    const char *script;
+    const char *part;
+} failures[] = {
+    { "echo 'progress unpacking 1'; echo one >&2; echo 'cannot reach it' >&2; exit 3",
+      "step unpacking: the installer exited with 3: one\ncannot reach it" },
+    { "echo x >$dir/x; exit 0", "without `done`" },
+    { "echo done; echo more; echo x >$dir/x", "without `done`" },
+    { "echo x >$dir/x; echo done; exit 1", "exited with 1" },
+    { "kill -SEGV $$", "signal 11" },
+    { "echo done", "no files" },
+    { "echo x >$dir/x; echo '{\"env\":\"A\"}' >$dir/config.json; echo done", "config.json" },
+    { "echo x >$dir/x; echo '{\"workdir\":\"rel\"}' >$dir/config.json; echo done",
+      "config.json" },
+    { "mkfifo $dir/fifo; echo done", "fifo is neither" },
+    { "for i in $(seq 70); do echo x >$dir/$i; done; echo done", "more than 64" },
+    { "yes | head -c 200000; yes | head -c 200000 >&2; exit 9", "exited with 9" },
+};
+
+START_TEST(test_failure_is_told_and_leaves_nothing)
+{
+    char script[2048];
+
+    fixture_open(SETTINGS);
+    (void)snprintf(script, sizeof(script), "%s%s", OPTIONS, failures[_i].script);
+    fixture_script("installer", script);
+    expect_failure("one", S102, failures[_i].part);
+    TURN_UNTIL(fixture.loop, nothing_is_left());
+    expect_failure("one", S102, "rootfs:/srv/one"); /* tried anew */
+    ck_assert_uint_eq(starts(), 2);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_no_installer)
+{
+    fixture_open(SETTINGS);
+    expect_failure("one", S102, "cannot be started");
+    TURN_UNTIL(fixture.loop, nothing_is_left());
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_bad_source)
+{
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo x >$dir/x; echo done");
+    expect_failure("bad", S102, "step source");
+    ck_assert_uint_eq(starts(), 0);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_timeout)
+{
+    fixture_open(SETTINGS "    pull_timeout_ms: 1000\n");
+    fixture_script("installer", OPTIONS "echo 'progress pulling 5'; sleep 600");
+    expect_failure("one", S102, "step pulling: not finished after pull_timeout_ms 1000");
+    TURN_UNTIL(fixture.loop, nothing_is_left());
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_auto_install_off)
+{
+    struct waiter waiter = { 0 };
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo x >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    give_back(&waiter);
+    fixture_write_settings(SETTINGS "    auto_install: false\n");
+    adapter_reload(fixture.adapter);
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert_ptr_nonnull(waiter.image);
+    give_back(&waiter);
+    expect_failure("two", S101, "/cache/images/");
+    ck_assert_uint_eq(starts(), 1);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_changed_source_is_missing)
+{
+    struct waiter old = { 0 }, new = { 0 };
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo $source >$dir/x; echo done");
+    get(&old, "one");
+    await(&old);
+    fixture_write_settings("    image_allowlist: [one]\n"
+                           "    custom_images: {one: 'rootfs:/srv/other'}\n");
+    adapter_reload(fixture.adapter);
+    get(&new, "one");
+    await(&new);
+    ck_assert_ptr_nonnull(new.image);
+    ck_assert_str_ne(old.image->digest, new.image->digest);
+    ck_assert_uint_eq(starts(), 2);
+    give_back(&old);
+    give_back(&new);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_damaged_image_is_missing)
+{
+    struct waiter waiter = { 0 };
+    char path[512];
+    FILE *file;
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo $source >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    (void)snprintf(path, sizeof(path), "%s/x", waiter.image->directory);
+    give_back(&waiter);
+    file = fopen(path, "a");
+    ck_assert_ptr_nonnull(file);
+    fputs("longer", file);
+    fclose(file);
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    ck_assert_uint_eq(starts(), 2);
+    give_back(&waiter);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_another_process_installs)
+{
+    struct waiter waiter = { 0 };
+    char digest[65], path[256];
+    int fd;
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo x >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    (void)snprintf(digest, sizeof(digest), "%s", waiter.image->digest);
+    give_back(&waiter);
+    /* The other one holds the lock, and its image is not there yet. */
+    (void)snprintf(path, sizeof(path), "%s/cache/images/%s.lock", fixture.directory, digest);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+    (void)snprintf(path, sizeof(path), "cd %s/cache/images && mv %.64s aside",
+                   fixture.directory, digest);
+    ck_assert_int_eq(system(path), 0);
+    get(&waiter, "one");
+    turn_for(fixture.loop, 300);
+    ck_assert_uint_eq(waiter.done, 0);
+    (void)snprintf(path, sizeof(path), "cd %s/cache/images && mv aside %.64s",
+                   fixture.directory, digest);
+    ck_assert_int_eq(system(path), 0);
+    close(fd);
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    ck_assert_uint_eq(starts(), 1);
+    give_back(&waiter);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_leftovers_are_removed)
+{
+    char command[512];
+    unsigned images, temporary;
+
+    fixture_prepare(SETTINGS);
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p %s/cache/images && cd %s/cache/images && mkdir aa.tmp-1 bb.tmp-2 "
+                   "&& echo x >aa.tmp-1/x",
+                   fixture.directory, fixture.directory);
+    ck_assert_int_eq(system(command), 0);
+    (void)snprintf(command, sizeof(command), "%s/cache/images/bb.lock", fixture.directory);
+    int fd = open(command, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+    fixture_start_adapter();
+    TURN_UNTIL(fixture.loop, (count(&images, &temporary), temporary == 1));
+    close(fd); /* bb's installer is alive until here */
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_end_while_installing)
+{
+    struct waiter waiter = { 0 };
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "touch ${0%/*}/begun; sleep 600");
+    get(&waiter, "one");
+    TURN_UNTIL(fixture.loop, exists("begun"));
+    image_wait_free(take_ptr(waiter.wait));
+    fixture_close(); /* under the leak checker */
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        test_install_and_take,
+        test_arguments,
+        test_one_install_for_all,
+        test_nobody_waits_any_more,
+        test_no_installer,
+        test_bad_source,
+        test_timeout,
+        test_auto_install_off,
+        test_changed_source_is_missing,
+        test_damaged_image_is_missing,
+        test_another_process_installs,
+        test_leftovers_are_removed,
+        test_end_while_installing,
+    };
+    Suite *suite = suite_create("image_cache");
+    TCase *test_case = tcase_create("image_cache");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, test_case);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_test(test_case, tests[i]);
+    tcase_add_loop_test(test_case, test_failure_is_told_and_leaves_nothing, 0,
+                        ARRAY_SIZE(failures));
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
