@@ -95,7 +95,7 @@ void shutdown_begin(struct shutdown *shutdown)
     if (shutdown->router->passthrough.open == 0)
         on_reached(shutdown);
     else
-        loop_timer_arm(shutdown->timer, SHUTDOWN_GRACE_MS);
+        loop_timer_arm(shutdown->timer, shutdown->grace_ms);
 }
 
 int shutdown_init(struct shutdown *shutdown, struct router *router, struct front_native *native,
@@ -107,6 +107,7 @@ int shutdown_init(struct shutdown *shutdown, struct router *router, struct front
         .web = web,
         .supervise = supervise,
         .state = SHUTDOWN_NONE,
+        .grace_ms = SHUTDOWN_GRACE_MS,
     };
     loop_notice_init(&shutdown->step, on_step, shutdown);
     return loop_timer_new(router->loop, on_step, shutdown, &shutdown->timer);

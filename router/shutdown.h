@@ -24,6 +24,7 @@ struct shutdown {
     struct front_web *web;
     struct supervise *supervise;
     enum shutdown_state state;
+    uint32_t grace_ms;       /* SHUTDOWN_GRACE_MS; a test sets another */
     unsigned closing_fronts; /* in flushing: how many have not closed yet */
     struct loop_timer *timer;
     struct loop_notice step; /* deferred: what the state waited for has happened */
