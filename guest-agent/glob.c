@@ -8,7 +8,8 @@
 /* The next character; a byte that is no character stands for itself. */
 static const char *character_skip(const char *text)
 {
-    const size_t size = utf8_decode(text, strlen(text) > 4 ? 4 : strlen(text), NULL, NULL);
+    uint32_t code_point;
+    const size_t size = utf8_decode(text, strnlen(text, 4), &code_point, NULL);
 
     return text + (size ? size : 1);
 }

@@ -96,6 +96,8 @@ static int pass_replace(struct pass *pass, const char *line)
 static bool subject_advance(struct pattern_subject *subject, bool found, size_t start,
                             size_t end)
 {
+    uint32_t code_point;
+
     if (found) {
         subject->from = end;
         subject->again_here = start == end;
@@ -104,7 +106,7 @@ static bool subject_advance(struct pattern_subject *subject, bool found, size_t 
     if (!subject->again_here || subject->from >= subject->size)
         return false;
     subject->from += utf8_decode(subject->text + subject->from, subject->size - subject->from,
-                                 NULL, NULL);
+                                 &code_point, NULL);
     subject->again_here = false;
     return true;
 }
