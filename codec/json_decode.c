@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "codec.h"
-#include "json_place.h"
+#include "json_decode.h"
 #include "json_scan.h"
 
 static int decode_object(const struct type *type, struct span object, const struct place *place,
                          void *to, struct sandbox_error *err);
 
-static int fail_memory(struct sandbox_error *err)
+int json_decode_no_memory(struct sandbox_error *err)
 {
     return sandbox_error_set(err, S300, "out of memory for the request");
 }
@@ -29,7 +29,7 @@ static int decode_string(struct span string, struct blob *ret_blob, struct sandb
     int result;
 
     if (!to.data)
-        return fail_memory(err);
+        return json_decode_no_memory(err);
     result = json_string_decode(string, &to);
     assert(result == 0); /* surrogates were checked, room is there */
     (void)result;
@@ -38,8 +38,8 @@ static int decode_string(struct span string, struct blob *ret_blob, struct sandb
     return 0;
 }
 
-static int decode_text(const struct field *field, struct span value, const struct place *place,
-                       char **ret_text, struct sandbox_error *err)
+int json_decode_text(const struct field *field, struct span value, const struct place *place,
+                     char **ret_text, struct sandbox_error *err)
 {
     struct blob blob;
 
@@ -136,7 +136,7 @@ static size_t count_elements(struct span container)
 }
 
 /* Room for the elements of LIST, of SIZE bytes each, zeroed. *ret_items is NULL for none. */
-static int list_prepare(struct span list, size_t size, const struct place *place,
+int json_decode_prepare(struct span list, size_t size, const struct place *place,
                         void **ret_items, struct sandbox_error *err)
 {
     size_t count = count_elements(list);
@@ -147,12 +147,12 @@ static int list_prepare(struct span list, size_t size, const struct place *place
     if (count > 0) {
         *ret_items = calloc(count, size);
         if (!*ret_items)
-            return fail_memory(err);
+            return json_decode_no_memory(err);
     }
     return 0;
 }
 
-static const struct field element_text = { .kind = FIELD_TEXT };
+const struct field json_decode_element = { .kind = FIELD_TEXT };
 
 static int decode_texts(const struct field *field, struct span value, const struct place *place,
                         struct text_list *list, struct sandbox_error *err)
@@ -163,143 +163,17 @@ static int decode_texts(const struct field *field, struct span value, const stru
 
     if (json_kind(value) != JSON_ARRAY)
         return place_fail(place, field, value, err);
-    if (list_prepare(value, sizeof(*list->items), place, &items, err) < 0)
+    if (json_decode_prepare(value, sizeof(*list->items), place, &items, err) < 0)
         return -1;
     list->items = items;
     for (; json_next(&iterator, &key, &element); list->count++) {
         struct place inner = { .parent = place, .index = list->count };
 
-        if (decode_text(&element_text, element, &inner, &list->items[list->count], err) < 0)
+        if (json_decode_text(&json_decode_element, element, &inner, &list->items[list->count],
+                             err) < 0)
             return -1;
     }
     return 0;
-}
-
-/* Splits TEXT, which is consumed, at its first `=`. */
-static int env_entry_split(char *own_text, struct env_entry *entry, struct sandbox_error *err)
-{
-    char *equals = strchr(own_text, '=');
-
-    entry->name = own_text;
-    if (!equals)
-        return 0;
-    *equals = 0;
-    entry->value = strdup(equals + 1);
-    return entry->value ? 0 : fail_memory(err);
-}
-
-static int decode_env_list(struct span value, const struct place *place, struct env *env,
-                           struct sandbox_error *err)
-{
-    struct json_iterator iterator = json_iterate(value);
-    struct span key, element;
-
-    while (json_next(&iterator, &key, &element)) {
-        struct place inner = { .parent = place, .index = env->count };
-        char *text;
-
-        if (decode_text(&element_text, element, &inner, &text, err) < 0 ||
-            env_entry_split(text, &env->entries[env->count++], err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* A member of an env object before its value is looked at: an earlier one of the same name does
- * not count, whatever it holds. */
-struct env_member {
-    char *name; /* owned until it is moved into its entry */
-    struct span value;
-};
-
-static int env_member_compare(const void *left, const void *right)
-{
-    const struct env_member *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
-
-    if (order != 0)
-        return order;
-    return a->value.data < b->value.data ? -1 : a->value.data > b->value.data;
-}
-
-struct env_members {
-    size_t count;
-    struct env_member *items;
-};
-
-static void env_members_done(struct env_members *members)
-{
-    for (size_t i = 0; i < members->count; i++)
-        free(members->items[i].name);
-    free(members->items);
-}
-
-static int env_members_read(struct span value, const struct place *place,
-                            struct env_members *members, struct sandbox_error *err)
-{
-    struct json_iterator iterator = json_iterate(value);
-    struct span key, element;
-    void *items;
-
-    if (list_prepare(value, sizeof(*members->items), place, &items, err) < 0)
-        return -1;
-    members->items = items;
-    while (json_next(&iterator, &key, &element)) {
-        struct env_member *member = &members->items[members->count];
-
-        if (decode_text(&element_text, key, place, &member->name, err) < 0)
-            return -1;
-        member->value = element;
-        members->count++;
-    }
-    return 0;
-}
-
-static int env_members_move(struct env_members *members, const struct place *place,
-                            struct env *env, struct sandbox_error *err)
-{
-    for (size_t i = 0; i < members->count; i++) {
-        struct env_member *member = &members->items[i];
-        struct env_entry *entry = &env->entries[env->count];
-        struct place inner = { .parent = place, .name = member->name };
-
-        if (i + 1 < members->count && strcmp(member->name, member[1].name) == 0)
-            continue;
-        if (decode_text(&element_text, member->value, &inner, &entry->value, err) < 0)
-            return -1;
-        entry->name = take_ptr(member->name);
-        env->count++;
-    }
-    return 0;
-}
-
-static int decode_env_object(struct span value, const struct place *place, struct env *env,
-                             struct sandbox_error *err)
-{
-    _cleanup_(env_members_done)
-    struct env_members members = { 0 };
-
-    env->is_object = true;
-    if (env_members_read(value, place, &members, err) < 0)
-        return -1;
-    if (members.count > 1)
-        qsort(members.items, members.count, sizeof(*members.items), env_member_compare);
-    return env_members_move(&members, place, env, err);
-}
-
-static int decode_env(const struct field *field, struct span value, const struct place *place,
-                      struct env *env, struct sandbox_error *err)
-{
-    enum json_kind kind = json_kind(value);
-    void *entries;
-
-    if (kind != JSON_ARRAY && kind != JSON_OBJECT)
-        return place_fail(place, field, value, err);
-    if (list_prepare(value, sizeof(*env->entries), place, &entries, err) < 0)
-        return -1;
-    env->entries = entries;
-    return kind == JSON_ARRAY ? decode_env_list(value, place, env, err)
-                              : decode_env_object(value, place, env, err);
 }
 
 static int decode_channel_ref(struct span value, const struct place *place,
@@ -316,8 +190,8 @@ static int decode_channel_ref(struct span value, const struct place *place,
         struct place inner = { .parent = place, .name = members[i].name };
 
         if (!members[i].value.data)
-            return place_fail(&inner, &element_text, members[i].value, err);
-        if (decode_text(&secret, members[i].value, &inner, texts[i], err) < 0)
+            return place_fail(&inner, &json_decode_element, members[i].value, err);
+        if (json_decode_text(&secret, members[i].value, &inner, texts[i], err) < 0)
             return -1;
     }
     if (strcmp(ref->direction, "read") != 0 && strcmp(ref->direction, "write") != 0)
@@ -370,7 +244,7 @@ static int decode_objects(const struct field *field, struct span value,
 
     if (json_kind(value) != JSON_ARRAY)
         return place_fail(place, field, value, err);
-    if (list_prepare(value, field->type->size, place, &items, err) < 0)
+    if (json_decode_prepare(value, field->type->size, place, &items, err) < 0)
         return -1;
     list->items = items;
     while (json_next(&iterator, &key, &element)) {
@@ -389,7 +263,7 @@ static int decode_value(const struct field *field, struct span value, const stru
     switch (field->kind) {
     case FIELD_TEXT:
     case FIELD_B64:
-        return decode_text(field, value, place, member, err);
+        return json_decode_text(field, value, place, member, err);
     case FIELD_BLOB:
         return decode_blob(field, value, place, member, err);
     case FIELD_BOOL:
@@ -402,7 +276,7 @@ static int decode_value(const struct field *field, struct span value, const stru
     case FIELD_TEXTS:
         return decode_texts(field, value, place, member, err);
     case FIELD_ENV:
-        return decode_env(field, value, place, member, err);
+        return json_decode_env(field, value, place, member, err);
     case FIELD_CONTENT:
         return decode_content(field, value, place, member, err);
     case FIELD_STREAM:
@@ -441,7 +315,7 @@ static int decode_field(const struct field *field, struct span value,
     if (field->presence == FIELD_REQUIRED)
         return place_fail(&place, field, value, err);
     if (field->presence == FIELD_DEFAULT && codec_set_default(field, to) < 0)
-        return fail_memory(err);
+        return json_decode_no_memory(err);
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* json_place.h - where in a body decoding is, and what is said when it cannot go on: S001 with
- * the field, what it wants and what it got. Used by json_decode.c alone. */
+ * the field, what it wants and what it got. Used by the files json_decode*.c alone. */
 #pragma once
 
 #include "error.h"
