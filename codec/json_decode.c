@@ -103,7 +103,7 @@ static bool integer_parse(struct span value, struct integer *ret_integer)
 static bool integer_in_range(const struct integer *integer, const struct field *field)
 {
     if (integer->negative && integer->magnitude > 0)
-        return field->min < 0 && integer->magnitude - 1 <= (uint64_t) - (field->min + 1);
+        return field->min < 0 && integer->magnitude - 1 <= (uint64_t)(-(field->min + 1));
     return integer->magnitude <= field->max &&
            (field->min <= 0 || integer->magnitude >= (uint64_t)field->min);
 }

@@ -169,6 +169,23 @@ START_TEST(test_codes)
 }
 END_TEST
 
+/* Contract 3.3: where fix_note is null unless a fix comes with it. */
+START_TEST(test_notes)
+{
+    static const enum sandbox_code without[] = { S210, S211, S212, S213, S214, S215,
+                                                 S216, S217, S501, S504, S505 };
+
+    for (enum sandbox_code code = SANDBOX_OK + 1; code < SANDBOX_CODE_MAX; code++) {
+        bool expected = true;
+
+        for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+            expected = expected && code != without[i];
+        ck_assert_msg(expected == !!error_info_get(code)->note[0], "%s",
+                      error_info_get(code)->code);
+    }
+}
+END_TEST
+
 START_TEST(test_limits)
 {
     for (size_t i = 0; i < limit_count; i++) {
@@ -181,4 +198,4 @@ START_TEST(test_limits)
 END_TEST
 
 UNIT_MAIN("tables", test_fields, test_operations, test_side_effects, test_guest_operations,
-          test_codes, test_limits)
+          test_codes, test_notes, test_limits)
