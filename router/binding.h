@@ -19,7 +19,7 @@ struct binding {
     enum binding_state state;
     char *name;              /* configured; NULL: none */
     struct adapter *adapter; /* MISMATCH, BOUND; else NULL */
-    /* After each move, or NULL. Survives binding_done(). */
+    /* After each move; may be NULL. Set after binding_init(). */
     void (*changed)(void *ctx, const struct binding *binding);
     void *changed_ctx;
 };

@@ -209,9 +209,9 @@ void native_hello_adapter_lost(struct native_peer *peer, const char *reason)
     struct adapter *adapter = take_ptr(peer->adapter);
 
     router->metrics.adapter_losses++;
-    log_event(LOG_WARN, "adapter_lost", log_text("adapter", adapter->name),
-              log_uint("connection", adapter->generation), log_text("why", reason),
-              log_uint("calls", adapter->in_flight));
+    log_event(peer->front->closing ? LOG_INFO : LOG_WARN, "adapter_lost",
+              log_text("adapter", adapter->name), log_uint("connection", adapter->generation),
+              log_text("why", reason), log_uint("calls", adapter->in_flight));
     adapter_detach(adapter);
     binding_lost(&router->binding, adapter);
     passthrough_adapter_lost(&router->passthrough, adapter);

@@ -73,6 +73,8 @@ static struct pending *slot_take(struct passthrough *passthrough)
 
 static void pending_leave_caller(struct pending *pending)
 {
+    if (!pending->caller)
+        return;
     list_remove(&pending->of_caller);
     pending->caller->in_flight--;
     pending->caller = NULL;
@@ -84,8 +86,7 @@ static void pending_release(struct pending *pending)
     struct passthrough *passthrough = &pending->router->passthrough;
     struct adapter *adapter = pending->adapter;
 
-    if (pending->state == PENDING_FORWARDED)
-        pending_leave_caller(pending);
+    pending_leave_caller(pending);
     if (pending->state != PENDING_TOMBSTONE)
         passthrough->open--;
     pending_set_state(pending, PENDING_FREE);
@@ -175,11 +176,11 @@ static void pending_answer(struct pending *pending, const struct answer *answer)
         check_idle(&promise.router->passthrough);
 }
 
+/* It stays its caller's in number: who cancels all the time makes no more calls than others. */
 static void pending_bury(struct pending *pending)
 {
     struct envelope cancel = { .kind = ENVELOPE_CANCEL, .id = pending_id(pending) };
 
-    pending_leave_caller(pending);
     pending->router->passthrough.open--;
     pending_set_state(pending, PENDING_TOMBSTONE);
     if (pending->deadline)
@@ -196,6 +197,13 @@ void pending_cancel(struct pending *pending)
     pending_count(pending, METRICS_CODE_CANCELLED);
     pending_bury(pending);
     check_idle(passthrough);
+}
+
+void pending_abandon(struct pending *pending)
+{
+    if (pending->state == PENDING_FORWARDED)
+        pending_cancel(pending);
+    pending_leave_caller(pending);
 }
 
 static void on_deadline(void *ctx)

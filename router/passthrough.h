@@ -29,11 +29,11 @@ typedef void (*answer_filter_fn)(struct router *router, const struct answer *ans
 
 struct pending {
     struct list of_adapter;
-    struct list of_caller; /* FORWARDED; or the free list */
+    struct list of_caller; /* while there is a caller; or the free list */
     enum pending_state state;
     struct router *router;
     struct adapter *adapter;
-    struct caller *caller; /* FORWARDED */
+    struct caller *caller; /* FORWARDED, and TOMBSTONE while it is there; else NULL */
     uint64_t tag;
     uint64_t started_us;
     answer_filter_fn filter;     /* or NULL */
@@ -85,3 +85,5 @@ void passthrough_adapter_lost(struct passthrough *passthrough, struct adapter *a
 void passthrough_give_up(struct passthrough *passthrough);
 
 void pending_cancel(struct pending *pending); /* route_cancel() */
+/* Its caller is gone: cancelled if need be, and no more of that caller. */
+void pending_abandon(struct pending *pending);

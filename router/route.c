@@ -230,7 +230,7 @@ void route_cancel(struct pending *pending)
 void route_caller_gone(struct caller *caller)
 {
     while (!list_empty(&caller->calls))
-        pending_cancel(LIST_ENTRY(caller->calls.next, struct pending, of_caller));
+        pending_abandon(LIST_ENTRY(caller->calls.next, struct pending, of_caller));
 }
 
 size_t route_max_body_bytes(const struct router *router)

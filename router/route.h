@@ -48,8 +48,10 @@ struct caller_events {
 struct caller {
     const struct caller_events *events;
     void *ctx;
-    struct list calls;  /* of struct pending */
-    unsigned in_flight; /* their number, detached ones left out; the front caps it */
+    struct list calls; /* of struct pending */
+    /* Their number, cancelled ones included until the adapter has answered, detached ones left
+     * out. The front caps it. */
+    unsigned in_flight;
 };
 
 /* All spans are borrowed for route_call(). */

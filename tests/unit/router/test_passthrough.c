@@ -329,6 +329,38 @@ START_TEST(test_calls_of_one_connection_are_limited)
 }
 END_TEST
 
+/* Cancelling does not make room before the adapter has answered. */
+START_TEST(test_cancelled_calls_count)
+{
+    struct scene scene;
+    uint64_t first = 0;
+
+    scene_open(&scene);
+    for (unsigned i = 0; i < CALLER_CALLS_MAX; i++) {
+        uint64_t id;
+
+        peer_call(&scene.caller, i, "sandbox::exec", "{}");
+        peer_send(&scene.caller, &(struct envelope){ .kind = ENVELOPE_CANCEL, .id = i });
+        id = peer_expect_call(&scene.adapter, "exec");
+        first = i == 0 ? id : first;
+        peer_expect(&scene.adapter, ENVELOPE_CANCEL);
+        peer_expect(&scene.caller, ENVELOPE_ERROR);
+    }
+    peer_call(&scene.caller, 1, "sandbox::exec", "{}");
+    peer_expect_answer(&scene.caller, ENVELOPE_ERROR, 1, "\"S400\"");
+    peer_answer(&scene.adapter, ENVELOPE_REPLY, first, "{}");
+    TURN_UNTIL(scene.fixture.loop,
+               scene.fixture.router.passthrough.in_use == CALLER_CALLS_MAX - 1);
+    peer_call(&scene.caller, 1, "sandbox::exec", "{}");
+    (void)peer_expect_call(&scene.adapter, "exec");
+    peer_close(&scene.caller);
+    peer_expect(&scene.adapter, ENVELOPE_CANCEL); /* for that one alone */
+    peer_as_caller(&scene.caller, &scene.fixture);
+    ck_assert_ptr_eq(scene.adapter.received.next, &scene.adapter.received);
+    scene_close(&scene);
+}
+END_TEST
+
 START_TEST(test_too_large)
 {
     struct scene scene;
@@ -434,4 +466,5 @@ END_TEST
 UNIT_MAIN("router.passthrough", test_bytes_are_kept, test_the_whole_message_is_kept,
           test_what_a_call_carries, test_any_order_and_equal_ids, test_loss, test_caller_leaves,
           test_cancel_is_answered_once, test_deadline, test_answers_that_fit_nothing,
-          test_calls_of_one_connection_are_limited, test_too_large, test_detached, test_swap)
+          test_calls_of_one_connection_are_limited, test_cancelled_calls_count, test_too_large,
+          test_detached, test_swap)
