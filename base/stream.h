@@ -38,7 +38,8 @@ struct stream_events {
 /* URL: ipc:///path, tcp://host:port ([v6]:port; port 0 picks one), tls+tcp://host:port. An ipc
  * socket is made with mode 0600; one left behind by a dead process is replaced.
  * ACCEPTED consumes the stream. 0, or -errno (-EADDRINUSE, -EADDRNOTAVAIL, -EINVAL for a URL
- * that cannot be read, -ENOTSUP for tls+tcp when nng was built without TLS, …). */
+ * that cannot be read or a host nobody knows, -ENOTSUP for tls+tcp when nng was built without
+ * TLS, …). */
 typedef void (*stream_accepted_fn)(void *ctx, struct stream *own_stream);
 int stream_listen(struct loop *loop, const char *url, const struct stream_tls *tls,
                   stream_accepted_fn accepted, void *ctx,
@@ -61,11 +62,13 @@ DEFINE_CLEANUP(struct stream_dialer *, stream_dialer_free)
 void stream_start(struct stream *stream, const struct stream_events *events, void *ctx);
 
 /* Queues a copy; what is queued in one turn goes out together. -ENOBUFS when the out-queue
- * would pass STREAM_QUEUE_MAX_BYTES (nothing of this send is queued), -EPIPE after the end. */
+ * would pass its limit (nothing of this send is queued), -EPIPE after the end. */
 #define STREAM_QUEUE_MAX_BYTES (64u * 1024 * 1024)
 #define STREAM_HIGH_WATER_BYTES (1024u * 1024)
 #define STREAM_LOW_WATER_BYTES (256u * 1024)
 int stream_send(struct stream *stream, const void *data, size_t size);
+/* For messages that are larger than that; never below STREAM_QUEUE_MAX_BYTES. */
+void stream_set_queue_max(struct stream *stream, size_t queue_max_bytes);
 /* The same without a copy: *ret_place is room for exactly SIZE bytes that count as queued; the
  * caller fills it before it calls anything else of this stream or returns to the loop. */
 int stream_send_place(struct stream *stream, size_t size, uint8_t **ret_place);
