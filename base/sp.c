@@ -403,6 +403,8 @@ int sp_new(struct loop *loop, struct stream *own_stream, enum sp_mapping mapping
 void sp_set_max_message_bytes(struct sp *sp, size_t max_message_bytes)
 {
     sp->max_message_bytes = max_message_bytes;
+    if (sp->stream)
+        stream_set_queue_max(sp->stream, 2 * max_message_bytes); /* one behind another */
 }
 
 int sp_peer_uid(const struct sp *sp, uid_t *ret_uid)

@@ -27,6 +27,7 @@ struct sp_events {
 int sp_new(struct loop *loop, struct stream *own_stream, enum sp_mapping mapping,
            size_t max_message_bytes, uint32_t handshake_timeout_ms,
            const struct sp_events *events, void *ctx, struct sp **ret_sp);
+/* Both ways: what may come, and room in the out-queue for what may go. */
 void sp_set_max_message_bytes(struct sp *sp, size_t max_message_bytes);
 int sp_send(struct sp *sp, const void *data, size_t size);
 int sp_sendv(struct sp *sp, const struct iovec *parts, int count);

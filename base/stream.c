@@ -58,6 +58,7 @@ struct stream {
     size_t posted;   /* bytes of the write that is posted */
     int write_error; /* no more is written, but the peer's last words are read */
     bool above_high_water;
+    size_t queue_max_bytes;
     struct buf sending;
     size_t sent; /* of `sending` */
     struct buf next;
@@ -392,13 +393,19 @@ size_t stream_queued_bytes(const struct stream *stream)
     return atomic_load(&stream->write_state) == WRITE_ENDED ? queued - stream->posted : queued;
 }
 
+void stream_set_queue_max(struct stream *stream, size_t queue_max_bytes)
+{
+    stream->queue_max_bytes = queue_max_bytes > STREAM_QUEUE_MAX_BYTES ? queue_max_bytes
+                                                                       : STREAM_QUEUE_MAX_BYTES;
+}
+
 int stream_send_place(struct stream *stream, size_t size, uint8_t **ret_place)
 {
     size_t queued = stream_queued_bytes(stream);
 
     if ((stream->state != STREAM_NEW && stream->state != STREAM_OPEN) || stream->write_error)
         return -EPIPE;
-    if (size > STREAM_QUEUE_MAX_BYTES - queued)
+    if (queued > stream->queue_max_bytes || size > stream->queue_max_bytes - queued)
         return -ENOBUFS;
     if (stream->next.size >= STREAM_EAGER_SEND_BYTES)
         stream_write(stream);
@@ -457,6 +464,7 @@ int stream_wrap(struct loop *loop, nng_stream *own_nng, bool tls, struct stream 
     loop_notice_init(&stream->write_done, on_write_done, stream);
     loop_notice_init(&stream->flush, on_flush, stream);
     loop_notice_init(&stream->deliver, on_deliver, stream);
+    stream->queue_max_bytes = STREAM_QUEUE_MAX_BYTES;
     result = stream_allocate(stream);
     if (result < 0) {
         stream_free(stream);

@@ -331,8 +331,8 @@ static void request_send_too_large(struct request *request, size_t size)
 static void request_send(struct request *request, enum envelope_kind kind, const void *body,
                          size_t size)
 {
-    int ret = serve_send_body(adapter_serve(request->requests->adapter), request->link, kind,
-                              request->id, body, size);
+    struct serve *serve = adapter_serve(request->requests->adapter);
+    int ret = serve_send_body(serve, request->link, kind, request->id, body, size);
 
     if (ret == -EMSGSIZE && kind == ENVELOPE_REPLY) {
         request_send_too_large(request, size);
@@ -341,6 +341,8 @@ static void request_send(struct request *request, enum envelope_kind kind, const
     if (ret < 0)
         log_event(LOG_WARN, "answer_lost", log_uint("call", request->id),
                   log_text("op", request->name), log_text("error", strerror(-ret)));
+    if (ret < 0 && ret != -ENOTCONN) /* nobody may wait for ever: the router answers S301 */
+        serve_disconnect(serve);
     request_free(request);
 }
 

@@ -151,7 +151,8 @@ static int serve_may_send(struct serve *serve, uint64_t link, size_t size)
         return -ENOTCONN;
     if (size > serve->max_message_bytes)
         return -EMSGSIZE;
-    if (sp_queued_bytes(serve->sp) <= SERVE_QUEUE_MAX_BYTES)
+    if (sp_queued_bytes(serve->sp) <= SERVE_QUEUE_MAX_BYTES ||
+        sp_queued_bytes(serve->sp) <= serve->max_message_bytes)
         return 0;
     serve_lose_soon(serve, "the router does not read");
     return -ENOTCONN;

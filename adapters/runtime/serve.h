@@ -12,7 +12,8 @@
 /* PING when nothing came for so long; after so many of these spans the link is lost. */
 #define SERVE_PING_MS 5000u
 #define SERVE_SILENCES_MAX 3u
-/* What may wait to be sent; more: the router does not read, and the link is given up. */
+/* What may wait to be sent (or one message, if that is larger); more: the router does not read,
+ * and the link is given up. */
 #define SERVE_QUEUE_MAX_BYTES (48u * 1024 * 1024)
 
 struct serve;
