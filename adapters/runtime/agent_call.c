@@ -177,15 +177,17 @@ void agent_link_fail_calls(struct agent_link *link, const char *reason)
 
 /* What the guest may say with its own codes; anything else it says is an I/O failure that
  * quotes it (contract 3.3). */
-static void read_guest_error(const struct guest_error *from, struct sandbox_error *err)
+static void read_guest_error(const struct guest_error *from, enum guest_operation_id operation,
+                             struct sandbox_error *err)
 {
     enum sandbox_code code = error_code_parse(from->code);
+    bool has_parents = operation == GUEST_fs_mkdir || operation == GUEST_fs_write;
 
     if (code != S300 && (code < S210 || code > S219))
         (void)sandbox_error_set(err, S216, "%s: %s", from->code, from->message);
     else
         (void)sandbox_error_set(err, code, "%s", from->message);
-    if (code == S211 && from->fix_parents)
+    if (code == S211 && has_parents && from->fix_parents)
         sandbox_error_add_fix_bool(err, "parents", true);
 }
 
@@ -228,7 +230,7 @@ static const char *take_error(struct agent_call *call, struct span body)
     if (codec_decode_msgpack(&type_guest_error, (const uint8_t *)body.data, body.size, &guest) <
         0)
         return "a malformed ERROR";
-    read_guest_error(&guest, &err);
+    read_guest_error(&guest, call->operation, &err);
     codec_free(&type_guest_error, &guest);
     call_end(call, NULL, &err);
     sandbox_error_done(&err);

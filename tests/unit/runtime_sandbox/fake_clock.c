@@ -30,6 +30,11 @@ void fake_clock_advance(uint64_t ms)
     ahead_ms += ms;
 }
 
+void fake_clock_reset(void)
+{
+    ahead_ms = 0;
+}
+
 void fake_clock_pass(struct loop *loop, uint64_t ms)
 {
     fake_clock_advance(ms);

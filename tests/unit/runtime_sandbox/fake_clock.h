@@ -8,5 +8,7 @@
 
 /* From now on MS later. */
 void fake_clock_advance(uint64_t ms);
-/* The same, and what is due then has happened. */
+/* Back to the true time, which the test's own library reckons with; no loop is left by then. */
+void fake_clock_reset(void);
+/* Later, and what is due then has happened. */
 void fake_clock_pass(struct loop *loop, uint64_t ms);

@@ -109,8 +109,8 @@ static struct guest_call *find_call(struct fake_guest *guest, uint64_t id)
 
 static void take_call(struct fake_guest *guest, const struct agent_frame *frame)
 {
-    const struct guest_operation *operation =
-        guest_operation_find(frame->text.data, frame->text.size);
+    const struct guest_operation *operation = guest_operation_find(frame->text.data,
+                                                                   frame->text.size);
     struct guest_call *call = calloc(1, sizeof(*call));
 
     ck_assert_ptr_nonnull(operation);
@@ -118,9 +118,8 @@ static void take_call(struct fake_guest *guest, const struct agent_frame *frame)
     call->id = frame->id;
     call->operation = operation->id;
     call->request = calloc(1, operation->request->size);
-    ck_assert_int_eq(codec_decode_msgpack(operation->request,
-                                          (const uint8_t *)frame->body.data, frame->body.size,
-                                          call->request),
+    ck_assert_int_eq(codec_decode_msgpack(operation->request, (const uint8_t *)frame->body.data,
+                                          frame->body.size, call->request),
                      0);
     list_append(&guest->calls, &call->node);
     if (operation->id == GUEST_poweroff && !guest->ignores_poweroff)
@@ -192,8 +191,8 @@ static void take_frame(struct fake_guest *guest, const struct agent_frame *frame
     case AGENT_FRAME_PING:
         guest->pings++;
         if (!guest->silent)
-            fake_guest_frame(guest, &(struct agent_frame){ .kind = AGENT_FRAME_PONG,
-                                                           .id = frame->id });
+            fake_guest_frame(
+                guest, &(struct agent_frame){ .kind = AGENT_FRAME_PONG, .id = frame->id });
         break;
     default:
         ck_assert_int_eq(frame->kind, AGENT_FRAME_PONG);

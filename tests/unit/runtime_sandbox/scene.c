@@ -13,7 +13,8 @@ static uint64_t last_call = 1000;
 
 void scene_open(const char *extra)
 {
-    _cleanup_(buf_done) struct buf settings = { 0 };
+    _cleanup_(buf_done)
+    struct buf settings = { 0 };
 
     fake_machines = (struct fake_machines){ 0 };
     ck_assert_int_eq(buf_printf(&settings,
@@ -45,8 +46,7 @@ static void keep_router_alive(void)
 
         if (message->envelope.kind != ENVELOPE_PING)
             continue;
-        fixture_send(
-            &(struct envelope){ .kind = ENVELOPE_PONG, .id = message->envelope.id });
+        fixture_send(&(struct envelope){ .kind = ENVELOPE_PONG, .id = message->envelope.id });
         list_remove(node);
         free(message);
     }
@@ -75,11 +75,13 @@ void scene_close(void)
     ck_assert(stopped);
     ck_assert_uint_eq(fake_machines.live, 0);
     fixture_close();
+    fake_clock_reset();
 }
 
 uint64_t scene_call(const char *operation, const char *format, ...)
 {
-    _cleanup_(buf_done) struct buf body = { 0 };
+    _cleanup_(buf_done)
+    struct buf body = { 0 };
     va_list arguments;
 
     va_start(arguments, format);

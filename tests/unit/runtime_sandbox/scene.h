@@ -1,5 +1,5 @@
-/* scene.h - an adapter with an image that can be booted, and short ways to what most tests need:
- * a sandbox that is ready, a call, its answer as text. */
+/* scene.h - an adapter with an image that can be booted, and short ways to what most tests
+ * need: a sandbox that is ready, a call, its answer as text. */
 #pragma once
 
 #include "fake_clock.h"

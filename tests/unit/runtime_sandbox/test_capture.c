@@ -40,8 +40,8 @@ END_TEST
 
 START_TEST(test_split_character_is_dropped_whole)
 {
-    expect_text(4, PARTS("ab\u20ac"), "ab", true);      /* 2 of its 3 bytes fit */
-    expect_text(3, PARTS("ab\u20acx"), "ab", true);     /* 1 fits */
+    expect_text(4, PARTS("ab\u20ac"), "ab", true);  /* 2 of its 3 bytes fit */
+    expect_text(3, PARTS("ab\u20acx"), "ab", true); /* 1 fits */
     expect_text(5, PARTS("ab\u20acx"), "ab\u20ac", true);
     expect_text(4, PARTS("a\U0001F600"), "a", true);
     expect_text(4, PARTS("ab\xe2", "\x82", "\xac"), "ab", true);
@@ -113,7 +113,8 @@ START_TEST(test_tail_whatever_the_cap_and_the_chunks)
 
         capture_init(&capture, caps[i / ARRAY_SIZE(chunks)]);
         for (size_t at = 0; at < total; at += chunk)
-            capture_add(&capture, (uint8_t *)text + at, total - at < chunk ? total - at : chunk);
+            capture_add(&capture, (uint8_t *)text + at,
+                        total - at < chunk ? total - at : chunk);
         expect_tail(&capture, text + total - CAPTURE_TAIL_BYTES, CAPTURE_TAIL_BYTES, true);
         ck_assert_uint_lt(capture.tail.capacity, 512 * 1024);
         capture_done(&capture);

@@ -1,4 +1,5 @@
-/* test_create.c - create: its checks in their order, its progress, its failures (contract 5.1). */
+/* test_create.c - create: its checks in their order, its progress, its failures (contract 5.1).
+ */
 #include <string.h>
 
 #include "scene.h"
@@ -35,9 +36,10 @@ END_TEST
 
 START_TEST(test_what_the_guest_is_told)
 {
-    static const struct machine_network network = {
-        .address = "10.0.2.15/24", .gateway = "10.0.2.2", .dns = "10.0.2.3", .mac = "52:54:0:0:0:1"
-    };
+    static const struct machine_network network = { .address = "10.0.2.15/24",
+                                                    .gateway = "10.0.2.2",
+                                                    .dns = "10.0.2.3",
+                                                    .mac = "52:54:0:0:0:1" };
     struct machine *machine;
     const struct guest_configure *told;
     char id[37];
@@ -92,8 +94,7 @@ START_TEST(test_checks)
     scene_expect(scene_call("create", "{\"image\":\"img\",\"cpus\":2,\"memory_mb\":9000}"),
                  "S400", "cpus 2 exceeds per_image_caps.img.max_cpus 1");
     scene_expect(
-        scene_call("create",
-                   "{\"image\":\"img\",\"memory_mb\":513,\"env\":{\"1BAD\":\"\"}}"),
+        scene_call("create", "{\"image\":\"img\",\"memory_mb\":513,\"env\":{\"1BAD\":\"\"}}"),
         "S400", "memory_mb 513 exceeds per_image_caps.img.max_memory_mb 512");
     scene_expect(scene_call("create", "{\"image\":\"img\",\"env\":{\"1BAD\":\"\"}}"), "S001",
                  "1BAD");

@@ -41,8 +41,9 @@ START_TEST(test_reply)
         char *duration = strstr(answer, "\"duration_ms\":");
 
         ck_assert_ptr_nonnull(duration);
-        ck_assert_ptr_nonnull(strstr(answer, "{\"stdout\":\"out\ufffd\",\"stderr\":\"err\ufffd\","
-                                             "\"exit_code\":3,\"timed_out\":false,"));
+        ck_assert_ptr_nonnull(strstr(answer,
+                                     "{\"stdout\":\"out\ufffd\",\"stderr\":\"err\ufffd\","
+                                     "\"exit_code\":3,\"timed_out\":false,"));
         ck_assert_ptr_nonnull(strstr(answer, "\"success\":false,\"stdout_truncated\":false,"
                                              "\"stderr_truncated\":false}"));
     }
@@ -63,11 +64,12 @@ START_TEST(test_order_of_checks)
     scene_expect(exec("01234567-89ab-4def-8123-456789abcdef",
                       ",\"cmd\":\"a\",\"workdir\":\"x\",\"env\":{\"1\":\"\"}"),
                  "S001", "workdir");
-    scene_expect(exec("01234567-89ab-4def-8123-456789abcdef",
-                      ",\"cmd\":\"a\",\"env\":{\"1\":\"\"}"),
-                 "S001", "env");
-    scene_expect(exec("{01234567-89AB-4DEF-8123-456789ABCDEF}", ",\"cmd\":\"a\",\"stdin\":\"?\""),
-                 "S002", "01234567-89ab-4def-8123-456789abcdef");
+    scene_expect(
+        exec("01234567-89ab-4def-8123-456789abcdef", ",\"cmd\":\"a\",\"env\":{\"1\":\"\"}"),
+        "S001", "env");
+    scene_expect(
+        exec("{01234567-89AB-4DEF-8123-456789ABCDEF}", ",\"cmd\":\"a\",\"stdin\":\"?\""),
+        "S002", "01234567-89ab-4def-8123-456789abcdef");
     (void)exec(id, ",\"cmd\":\"a\"");
     scene_expect(exec(id, ",\"cmd\":\"a\",\"stdin\":\"?\""), "S003",
                  "max_concurrent_exec_per_sandbox");
@@ -132,18 +134,17 @@ START_TEST(test_stdin_follows_the_window)
     machine->guest->gives_no_credit = true;
     for (unsigned i = 0; i < 100000; i++)
         ck_assert_int_eq(buf_append_text(&body, "QUJDREVG"), 0); /* ABCDEF */
-    exec_call =
-        scene_call("exec", "{\"sandbox_id\":\"%s\",\"cmd\":\"cat\",\"stdin\":\"%.*s\"}", id,
-                   (int)body.size, (char *)body.data);
+    exec_call = scene_call("exec", "{\"sandbox_id\":\"%s\",\"cmd\":\"cat\",\"stdin\":\"%.*s\"}",
+                           id, (int)body.size, (char *)body.data);
     buf_done(&body);
     call = fake_guest_call(machine->guest, GUEST_exec);
     ck_assert(exec_request(call)->has_stdin);
     TURN_UNTIL(fixture.loop, call->input.size == AGENT_WINDOW_BYTES);
     turn_for(fixture.loop, 20);
     ck_assert_uint_eq(call->input.size, AGENT_WINDOW_BYTES);
-    fake_guest_frame(machine->guest, &(struct agent_frame){ .kind = AGENT_FRAME_CREDIT,
-                                                            .id = call->id,
-                                                            .credit = 1 << 20 });
+    fake_guest_frame(
+        machine->guest,
+        &(struct agent_frame){ .kind = AGENT_FRAME_CREDIT, .id = call->id, .credit = 1 << 20 });
     TURN_UNTIL(fixture.loop, call->input_ended);
     ck_assert_uint_eq(call->input.size, 600000);
     ck_assert_int_eq(memcmp(call->input.data + 599994, "ABCDEF", 6), 0);
@@ -207,9 +208,9 @@ START_TEST(test_timeout_kills_and_answers_with_partial)
 
         ck_assert_ptr_nonnull(strstr(answer, "\"code\":\"S200\""));
         ck_assert_ptr_nonnull(strstr(answer, "2000 ms"));
-        ck_assert_ptr_nonnull(
-            strstr(answer, "\"partial\":{\"stdout\":\"partly\",\"stderr\":\"\","
-                           "\"stdout_truncated\":false,\"stderr_truncated\":false}"));
+        ck_assert_ptr_nonnull(strstr(answer,
+                                     "\"partial\":{\"stdout\":\"partly\",\"stderr\":\"\","
+                                     "\"stdout_truncated\":false,\"stderr_truncated\":false}"));
         ck_assert_ptr_null(strstr(answer, "outcome"));
     }
     scene_close();
@@ -358,16 +359,14 @@ START_TEST(test_silent_guest)
     scene_pass(6000);
     scene_await_status(id, "ready");
     exec_call = exec(id, ",\"cmd\":\"b\"");
-    TURN_UNTIL(fixture.loop,
-               list_empty(&machine->guest->calls) == false &&
-                   strcmp(exec_request(LIST_ENTRY(machine->guest->calls.previous,
-                                                  struct guest_call, node))
-                              ->argv.items[0],
-                          "b") == 0);
+    TURN_UNTIL(fixture.loop, list_empty(&machine->guest->calls) == false &&
+                                 strcmp(exec_request(LIST_ENTRY(machine->guest->calls.previous,
+                                                                struct guest_call, node))
+                                            ->argv.items[0],
+                                        "b") == 0);
     ck_assert(fake_guest_call(machine->guest, GUEST_exec)->cancelled);
-    guest_call_exit(
-        machine->guest,
-        LIST_ENTRY(machine->guest->calls.previous, struct guest_call, node), 0);
+    guest_call_exit(machine->guest,
+                    LIST_ENTRY(machine->guest->calls.previous, struct guest_call, node), 0);
     scene_expect(exec_call, NULL, "\"success\":true");
     scene_close();
 }
@@ -418,8 +417,7 @@ END_TEST
 
 UNIT_MAIN("exec", test_reply, test_order_of_checks, test_bad_stdin_gives_the_slot_back,
           test_slots_are_given_back, test_stdin_follows_the_window, test_truncation_and_credit,
-          test_timeout_kills_and_answers_with_partial,
-          test_the_guest_noticed_the_timeout_first,
+          test_timeout_kills_and_answers_with_partial, test_the_guest_noticed_the_timeout_first,
           test_unconfirmed_kill_makes_it_unreachable, test_timeout_zero_starts_nothing,
           test_waits_for_the_boot, test_lost_with_the_machine, test_lost_with_the_link,
           test_silent_guest, test_cancel_kills, test_key_outlives_its_caller)

@@ -25,9 +25,9 @@ START_TEST(test_keys_and_order)
     scene_create(",\"name\":\"one\",\"cpus\":1,\"memory_mb\":300,\"network\":true", first);
     scene_create("", second);
     list = scene_list();
-    (void)snprintf(wanted, sizeof(wanted),
-                   "[{\"sandbox_id\":\"%s\",\"name\":\"one\",\"image\":\"img\",\"age_secs\":",
-                   first);
+    (void)snprintf(
+        wanted, sizeof(wanted),
+        "[{\"sandbox_id\":\"%s\",\"name\":\"one\",\"image\":\"img\",\"age_secs\":", first);
     ck_assert_int_eq(strncmp(list, wanted, strlen(wanted)), 0);
     ck_assert_ptr_nonnull(strstr(list, "\"exec_in_progress\":false,\"exec_in_flight\":0,"
                                        "\"exec_slots_free\":3,\"stopped\":false,"

@@ -8,50 +8,61 @@
 #include "stop.h"
 #include "unit.h"
 
-static void stop(const char *id, struct machine *machine)
+static struct registry *registry_open(void)
 {
-    uint64_t call = scene_call("stop", "{\"sandbox_id\":\"%s\"}", id);
-
-    machine->guest->ignores_poweroff = true;
-    (void)fake_guest_call(machine->guest, GUEST_poweroff);
-    fake_machine_die(machine, "off", "");
-    scene_expect(call, NULL, "\"stopped\":true");
+    scene_open("");
+    return sandboxes_registry(adapter_sandboxes(fixture.adapter));
 }
 
-static void expect_exec(const char *id, const char *code)
+static struct sandbox *reserve(struct registry *registry)
 {
-    scene_expect(scene_call("exec", "{\"sandbox_id\":\"%s\",\"cmd\":\"a\"}", id), code, id);
+    const struct sandbox_spec spec = { .image = "img" };
+    struct sandbox_error err = { 0 };
+    struct sandbox *sandbox;
+
+    ck_assert_int_eq(registry_reserve(registry, 1, &spec, &sandbox, &err), 0);
+    return sandbox;
+}
+
+static void expect_code(const struct registry *registry, const char *id, enum sandbox_code code,
+                        const char *text)
+{
+    struct sandbox_error err = { 0 };
+    struct sandbox *sandbox;
+
+    ck_assert_int_eq(registry_find(registry, id, &sandbox, &err), -1);
+    ck_assert_int_eq(err.code, code);
+    ck_assert_ptr_nonnull(strstr(err.message, id));
+    ck_assert_ptr_nonnull(strstr(err.message, text));
 }
 
 START_TEST(test_an_end_is_remembered_for_an_hour)
 {
+    struct registry *registry = registry_open();
+    struct sandbox *sandbox = reserve(registry);
     char id[37];
 
-    scene_open("");
-    stop(id, scene_create("", id));
-    expect_exec(id, "S004");
-    fake_clock_pass(fixture.loop, 59 * 60 * 1000);
-    scene_pass(1000);
-    expect_exec(id, "S004");
-    scene_pass(60 * 1000);
-    expect_exec(id, "S002");
+    (void)snprintf(id, sizeof(id), "%s", sandbox_id(sandbox));
+    sandbox_discard(sandbox, "it was made in vain");
+    sandbox_unref(sandbox);
+    expect_code(registry, id, S004, "it was made in vain, at 20");
+    fake_clock_pass(fixture.loop, 60 * 60 * 1000 - 1000);
+    expect_code(registry, id, S004, "it was made in vain");
+    fake_clock_pass(fixture.loop, 1000);
+    expect_code(registry, id, S002, "does not exist");
     scene_close();
 }
 END_TEST
 
 START_TEST(test_the_last_1024_ends_are_remembered)
 {
-    struct registry *registry;
-    struct sandbox_error err = { 0 };
-    const struct sandbox_spec spec = { .image = "img" };
+    struct registry *registry = registry_open();
     char ids[REGISTRY_ENDED_MAX + 1][37];
 
-    scene_open("");
-    registry = sandboxes_registry(adapter_sandboxes(fixture.adapter));
     for (unsigned i = 0; i < REGISTRY_ENDED_MAX + 1; i++) {
-        struct sandbox *sandbox, *found;
+        struct sandbox *sandbox = reserve(registry), *found;
+        struct sandbox_error err = { 0 };
 
-        ck_assert_int_eq(registry_reserve(registry, 1, &spec, &sandbox, &err), 0);
         (void)snprintf(ids[i], sizeof(ids[i]), "%s", sandbox_id(sandbox));
         ck_assert_int_eq(registry_find(registry, ids[i], &found, &err), 0);
         ck_assert_ptr_eq(found, sandbox);
@@ -59,28 +70,25 @@ START_TEST(test_the_last_1024_ends_are_remembered)
         sandbox_unref(sandbox);
     }
     turn_for(fixture.loop, 5);
-    expect_exec(ids[0], "S002");
-    expect_exec(ids[1], "S004");
-    expect_exec(ids[REGISTRY_ENDED_MAX], "S004");
+    expect_code(registry, ids[0], S002, "");
+    expect_code(registry, ids[1], S004, "");
+    expect_code(registry, ids[REGISTRY_ENDED_MAX], S004, "");
     scene_close();
 }
 END_TEST
 
 START_TEST(test_places_are_counted_exactly)
 {
-    struct registry *registry;
-    struct sandbox_error err = { 0 };
+    struct registry *registry = registry_open();
     const struct sandbox_spec spec = { .image = "img" };
+    struct sandbox_error err = { 0 }, again = { 0 };
     struct sandbox *first, *second;
 
-    scene_open("");
-    registry = sandboxes_registry(adapter_sandboxes(fixture.adapter));
     ck_assert_int_eq(registry_reserve(registry, 0, &spec, &first, &err), -1);
     ck_assert_int_eq(err.code, S400);
-    err = (struct sandbox_error){ 0 };
-    ck_assert_int_eq(registry_reserve(registry, 1, &spec, &first, &err), 0);
-    ck_assert_int_eq(registry_reserve(registry, 1, &spec, &second, &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "max_concurrent_sandboxes is 1"));
+    first = reserve(registry);
+    ck_assert_int_eq(registry_reserve(registry, 1, &spec, &second, &again), -1);
+    ck_assert_ptr_nonnull(strstr(again.message, "max_concurrent_sandboxes is 1"));
     sandbox_discard(first, "over");
     ck_assert_uint_eq(registry_count(registry), 0);
     sandbox_unref(first);

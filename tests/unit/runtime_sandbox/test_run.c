@@ -63,8 +63,8 @@ START_TEST(test_steps)
     {
         _cleanup_free_ char *text = scene_answer(answer);
 
-        ck_assert_int_eq(strncmp(text, "{\"stdout\":\"1\\n\",\"stderr\":\"\",\"exit_code\":5,", 41),
-                         0);
+        ck_assert_int_eq(
+            strncmp(text, "{\"stdout\":\"1\\n\",\"stderr\":\"\",\"exit_code\":5,", 41), 0);
         ck_assert_ptr_null(strstr(text, "sandbox_id"));
     }
     scene_close();
@@ -158,7 +158,8 @@ START_TEST(test_write_fails)
     char wanted[160];
 
     scene_open("");
-    answer = run(",\"lang\":\"sh\",\"code\":\"\",\"files\":[{\"path\":\"rel\",\"content\":\"\"}]");
+    answer = run(
+        ",\"lang\":\"sh\",\"code\":\"\",\"files\":[{\"path\":\"rel\",\"content\":\"\"}]");
     machine = fake_machine(0);
     (void)snprintf(wanted, sizeof(wanted),
                    "sandbox::run step `fs::write (sibling file)` (sandbox %s): path rel",

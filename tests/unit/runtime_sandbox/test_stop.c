@@ -253,8 +253,9 @@ START_TEST(test_refused_calls_do_not_keep_it)
     scene_create(",\"idle_timeout_secs\":20", id);
     for (unsigned i = 0; i < 4; i++) {
         scene_pass(9000);
-        scene_expect(scene_call("fs::sed", "{\"sandbox_id\":\"%s\",\"pattern\":\"a\","
-                                           "\"replacement\":\"b\"}",
+        scene_expect(scene_call("fs::sed",
+                                "{\"sandbox_id\":\"%s\",\"pattern\":\"a\","
+                                "\"replacement\":\"b\"}",
                                 id),
                      "S210", "exactly one");
     }
