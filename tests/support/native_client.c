@@ -11,6 +11,7 @@
 struct native_client {
     struct loop *loop;
     struct stream_dialer *dialer;
+    struct stream_listener *listener; /* plays the router */
     struct sp *sp;
     struct loop_timer *deadline;
     struct native_call *calls;
@@ -115,6 +116,20 @@ static void on_stream_message(struct native_client *client, const struct envelop
         stream->ended = true;
 }
 
+static void welcome_adapter(struct native_client *client)
+{
+    static const char docs_base[] = "https://example.invalid/#";
+    (void)client_send(client, &(struct envelope){
+                                  .kind = ENVELOPE_WELCOME,
+                                  .version = { "0", 1 },
+                                  .has_contract = true,
+                                  .contract = { CONTRACT_MAJOR, CONTRACT_MINOR },
+                                  .docs_base = { docs_base, sizeof(docs_base) - 1 },
+                                  .max_message_bytes = 16u * 1024 * 1024,
+                                  .credit = ENVELOPE_WINDOW_BYTES,
+                              }); /* a lost link shows in the wait */
+}
+
 static void on_message(void *ctx, uint8_t *data, size_t size)
 {
     struct native_client *client = ctx;
@@ -123,6 +138,10 @@ static void on_message(void *ctx, uint8_t *data, size_t size)
     if (envelope_decode(data, size, &message, &reason) < 0)
         return;
     switch (message.kind) {
+    case ENVELOPE_HELLO:
+        welcome_adapter(client);
+        client->answered = true;
+        break;
     case ENVELOPE_WELCOME:
     case ENVELOPE_REFUSED:
         client->answered = true;
@@ -247,6 +266,38 @@ int native_client_new_misfit(const char *url, const char *name,
     return client_new(url, &hello, timeout_ms, ret_client);
 }
 
+static void on_accepted(void *ctx, struct stream *own_stream)
+{
+    struct native_client *client = ctx;
+    if (client->sp) {
+        stream_free(own_stream);
+        return;
+    }
+    on_dialed(client, 0, own_stream);
+}
+
+int native_client_new_router(const char *url, struct native_client **ret_client)
+{
+    _cleanup_(native_client_freep) struct native_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        return -ENOMEM;
+    client->next_id = 1;
+    int ret = loop_new(&client->loop);
+    if (ret == 0)
+        ret = loop_timer_new(client->loop, on_deadline, client, &client->deadline);
+    if (ret == 0)
+        ret = stream_listen(client->loop, url, NULL, on_accepted, client, &client->listener);
+    if (ret < 0)
+        return ret;
+    *ret_client = take_ptr(client);
+    return 0;
+}
+
+int native_client_wait_adapter(struct native_client *client, uint32_t timeout_ms)
+{
+    return wait_for(client, &client->answered, timeout_ms);
+}
+
 struct loop *native_client_loop(struct native_client *client)
 {
     return client->loop;
@@ -262,6 +313,7 @@ void native_client_free(struct native_client *client)
         native_stream_free(client->streams);
     sp_free(client->sp);
     stream_dialer_free(client->dialer);
+    stream_listener_free(client->listener);
     loop_timer_free(client->deadline);
     loop_free(client->loop);
     free(client);

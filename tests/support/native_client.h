@@ -21,6 +21,10 @@ int native_client_new(const char *url, uint32_t timeout_ms, struct native_client
 int native_client_new_misfit(const char *url, const char *name,
                              struct contract_version contract, uint32_t timeout_ms,
                              struct native_client **ret_client);
+/* Plays the router for one adapter: listens on URL; _wait returns when the adapter has said hello.
+ * Calls then go to it directly, by the operation's name without a namespace. */
+int native_client_new_router(const char *url, struct native_client **ret_client);
+int native_client_wait_adapter(struct native_client *client, uint32_t timeout_ms);
 void native_client_free(struct native_client *client);
 DEFINE_CLEANUP(struct native_client *, native_client_free)
 struct loop *native_client_loop(struct native_client *client);
