@@ -72,7 +72,7 @@ static int mount_early(void)
             return result;
     }
     for (size_t i = 0; i < ARRAY_SIZE(device_links); i++)
-        (void)symlink(device_links[i].target, device_links[i].name);
+        (void)!symlink(device_links[i].target, device_links[i].name);
     return 0;
 }
 

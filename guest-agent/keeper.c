@@ -203,7 +203,7 @@ static void keep(pid_t program, int signal_fd)
             sources[1].fd = -1;
             (void)setpriority(PRIO_PROCESS, 0, -20); /* against a storm of forks */
         }
-        (void)read(signal_fd, &info, sizeof(info)); /* before collect(): nothing is missed */
+        (void)!read(signal_fd, &info, sizeof(info)); /* before collect(): nothing is missed */
         collect(program);
         if (killing)
             (void)keeper_kill_below(PROC_FD, getpid());
