@@ -1,0 +1,19 @@
+/* args.h - the words of `iii trigger` as one JSON body, typed by the tables (contract 4.5). */
+#pragma once
+
+#include "buf.h"
+#include "span.h"
+#include "tables.h"
+
+struct args {
+    const char *function; /* "sandbox::fs::ls": the table is looked up behind the first `::` */
+    const char *json;     /* --json, or NULL */
+    char *const *pairs;   /* KEY=VALUE */
+    size_t pair_count;
+};
+
+/* Appends the body. 0; -EINVAL: wrong input, ERROR says what; -ENOMEM. */
+int args_payload(const struct args *args, struct buf *ret_payload, struct buf *ret_error);
+
+/* The operation that FUNCTION names, whoever's it is; NULL: in no table. */
+const struct operation *args_operation(const char *function);

@@ -1,0 +1,87 @@
+/* completion.c - `iii completion SHELL`: a script that asks `iii __complete` (complete.c) for
+ * each candidate, so that the script never has to change. */
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "output.h"
+
+/* bash breaks words at ':' and '=': what is before the last of them stands there already. */
+static const char bash_script[] =
+    "_iii() {\n"
+    "    local line=\"${COMP_LINE:0:COMP_POINT}\" words cur prefix\n"
+    "    read -ra words <<< \"$line\"\n"
+    "    [[ $line == *[[:space:]] ]] && words+=(\"\")\n"
+    "    cur=\"${words[${#words[@]}-1]}\"\n"
+    "    prefix=\"${cur%\"${cur##*[:=]}\"}\"\n"
+    "    local IFS=$'\\n'\n"
+    "    COMPREPLY=($(\"${words[0]}\" __complete \"${words[@]:1}\" 2>/dev/null))\n"
+    "    COMPREPLY=(\"${COMPREPLY[@]#\"$prefix\"}\")\n"
+    "    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
+    "}\n"
+    "complete -o default -F _iii iii\n";
+
+static const char zsh_script[] = "#compdef iii\n"
+                                 "_iii() {\n"
+                                 "    local -a found open\n"
+                                 "    found=(\"${(@f)$(\"${words[1]}\" __complete "
+                                 "\"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
+                                 "    open=(\"${(@M)found:#*=}\")\n"
+                                 "    found=(\"${(@)found:#*=}\")\n"
+                                 "    compadd -S '' -- \"${(@)open:#}\"\n"
+                                 "    compadd -- \"${(@)found:#}\"\n"
+                                 "    (( compstate[nmatches] )) || _files\n"
+                                 "}\n"
+                                 "compdef _iii iii\n";
+
+static const char fish_script[] =
+    "function __iii_complete\n"
+    "    set -l words (commandline -opc)\n"
+    "    $words[1] __complete $words[2..-1] (commandline -ct) 2>/dev/null\n"
+    "end\n"
+    "complete -c iii -a '(__iii_complete)'\n";
+
+static const struct {
+    const char *shell;
+    const char *script;
+} scripts[] = { { "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script } };
+
+struct completion_options {
+    bool help;
+};
+
+static int run_completion(const struct command *self, int argc, char **argv)
+{
+    struct completion_options options = { 0 };
+    struct option_rest rest;
+    int code = command_options(self, argc, argv, &options, &rest);
+
+    if (code != EXIT_CODE_DONE)
+        return code;
+    if (options.help) {
+        command_usage(self, STDOUT_FILENO);
+        return EXIT_CODE_DONE;
+    }
+    for (size_t i = 0; rest.word_count == 1 && i < ARRAY_SIZE(scripts); i++) {
+        const char *script = scripts[i].script;
+
+        if (strcmp(rest.words[0], scripts[i].shell) == 0)
+            return output_write(STDOUT_FILENO, script, strlen(script)) < 0 ? EXIT_CODE_FAILED
+                                                                           : EXIT_CODE_DONE;
+    }
+    return command_misused(self, "wants bash, zsh or fish");
+}
+
+static const struct option_row rows[] = { HELP_OPTION(struct completion_options) };
+
+const struct command command_completion = {
+    .name = "completion",
+    .path = "iii completion",
+    .synopsis = "bash|zsh|fish",
+    .text = "Print a completion script for a shell.",
+    .details = "  source <(iii completion bash)\n"
+               "  source <(iii completion zsh)\n"
+               "  iii completion fish | source\n",
+    .options = { rows, ARRAY_SIZE(rows) },
+    .run = run_completion,
+};

@@ -1,0 +1,9 @@
+/* function_help.h - `iii trigger FUNCTION -h`: what a function does and which fields it takes.
+ */
+#pragma once
+
+#include "command.h"
+
+/* Asks the router; when that is away, the built-in tables. The result is the exit code. */
+int function_help(const struct target_options *target, uint64_t timeout_ms,
+                  const char *function);

@@ -1,0 +1,38 @@
+/* interrupt.c - see interrupt.h. */
+#include "interrupt.h"
+
+#include <unistd.h>
+
+static void on_signal(void *ctx, int signal_number)
+{
+    struct interrupt *interrupt = ctx;
+
+    if (interrupt->caught != 0)
+        _exit(128 + signal_number);
+    interrupt->caught = signal_number;
+}
+
+int interrupt_init(struct interrupt *interrupt, struct loop *loop)
+{
+    static const int signals[INTERRUPT_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+
+    *interrupt = (struct interrupt){ 0 };
+    for (int i = 0; i < INTERRUPT_SIGNALS; i++) {
+        int result = loop_signal_new(loop, signals[i], on_signal, interrupt,
+                                     &interrupt->sources[i]);
+
+        if (result < 0) {
+            interrupt_done(interrupt);
+            return result;
+        }
+    }
+    return 0;
+}
+
+void interrupt_done(struct interrupt *interrupt)
+{
+    for (int i = 0; i < INTERRUPT_SIGNALS; i++) {
+        loop_signal_free(interrupt->sources[i]);
+        interrupt->sources[i] = NULL;
+    }
+}

@@ -1,0 +1,16 @@
+/* interrupt.h - SIGINT, SIGTERM and SIGHUP: the first is noted, the second ends the process at
+ * once. */
+#pragma once
+
+#include "loop.h"
+
+#define INTERRUPT_SIGNALS 3
+
+struct interrupt {
+    int caught; /* 0: none yet */
+    struct loop_signal *sources[INTERRUPT_SIGNALS];
+};
+
+/* Call before there are threads. 0 or -errno. */
+int interrupt_init(struct interrupt *interrupt, struct loop *loop);
+void interrupt_done(struct interrupt *interrupt);

@@ -1,0 +1,94 @@
+/* sandbox_call.c - see sandbox_call.h. */
+#include "sandbox_call.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "json_scan.h"
+#include "output.h"
+
+int sandbox_complain(const char *format, ...)
+{
+    va_list arguments;
+
+    (void)fputs("error: ", stderr);
+    va_start(arguments, format);
+    (void)vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    (void)fputs("\n", stderr);
+    return EXIT_CODE_FAILED;
+}
+
+struct span sandbox_result(const struct client_call *call)
+{
+    return (struct span){ (const char *)call->answer.data, call->answer.size };
+}
+
+int sandbox_envelope(const struct client_call *call, struct buf *ret_json,
+                     struct span *ret_envelope)
+{
+    int result = output_envelope(sandbox_result(call), ret_json);
+
+    if (result == 0)
+        result = json_scan((const char *)ret_json->data, ret_json->size, ret_envelope, NULL);
+    return result;
+}
+
+/* error: [S211] no such file: /x */
+static int complain_of_error(const struct client_call *call)
+{
+    _cleanup_(buf_done)
+    struct buf json = { 0 }, code = { 0 }, message = { 0 };
+    struct span envelope;
+
+    if (sandbox_envelope(call, &json, &envelope) < 0 ||
+        output_member_text(envelope, "code", &code) < 0 ||
+        output_member_text(envelope, "message", &message) < 0 || !buf_text(&code) ||
+        !buf_text(&message))
+        return sandbox_complain("%s", strerror(ENOMEM));
+    if (code.size == 0)
+        return sandbox_complain("%s", buf_text(&message));
+    return sandbox_complain("[%s] %s", buf_text(&code), buf_text(&message));
+}
+
+int sandbox_outcome(const struct client *client, const struct client_call *call,
+                    enum client_outcome outcome, const char *function, uint64_t timeout_ms)
+{
+    char text[CLIENT_TEXT_MAX_BYTES];
+
+    if (outcome == CLIENT_INTERRUPTED)
+        return 128 + client->interrupt.caught;
+    if (outcome != CLIENT_ANSWERED) {
+        client_explain(client, outcome, function, timeout_ms, text);
+        return sandbox_complain("%s", text);
+    }
+    return call->is_error ? complain_of_error(call) : EXIT_CODE_DONE;
+}
+
+int sandbox_call(struct client *client, struct client_call *call, const char *function,
+                 struct payload *payload, uint64_t timeout_ms)
+{
+    struct client_request request = { .function = function };
+    enum client_outcome outcome;
+    int result = payload_end(payload, &request.payload);
+
+    if (result < 0)
+        return sandbox_complain("%s", strerror(-result));
+    outcome = client_run(client, call, &request, client_now_ms(client) + timeout_ms);
+    return sandbox_outcome(client, call, outcome, function, timeout_ms);
+}
+
+int sandbox_check_env(const struct command *self, const struct option_texts *env)
+{
+    for (size_t i = 0; i < env->count; i++) {
+        if (strchr(env->items[i], '=') == NULL || env->items[i][0] == '=')
+            return command_misused(self, "-e %s: wants NAME=VALUE", env->items[i]);
+    }
+    return EXIT_CODE_DONE;
+}
+
+void sandbox_put_env(struct payload *payload, const struct option_texts *env)
+{
+    if (env->count > 0)
+        payload_texts(payload, "env", env->items, env->count);
+}

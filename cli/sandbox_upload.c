@@ -1,0 +1,291 @@
+/* sandbox_upload.c - `iii sandbox upload`: a local file, or stdin, into a sandbox.
+ *
+ * The channel is opened in any case, also for an empty file, whose clean end makes an empty
+ * file there. Whatever goes wrong here drops TCP without a close frame, so that the old file
+ * stays. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+#include "json_scan.h"
+#include "output.h"
+#include "progress.h"
+#include "sandbox.h"
+#include "sandbox_call.h"
+#include "transfer.h"
+
+struct upload_options {
+    struct target_options target;
+    const char *mode;
+    bool parents;
+    bool help;
+};
+
+struct upload {
+    struct transfer transfer;
+    struct client client;
+    const struct upload_options *options;
+    char *const *words; /* ID, LOCAL, REMOTE */
+    int fd;
+    struct loop_io *input; /* a pipe or terminal; NULL: a file, which never blocks */
+    bool at_end;
+    struct client_call write;
+    struct progress progress;
+};
+
+/* Pumping. */
+
+static void set_input(struct upload *upload, bool wanted)
+{
+    int result = upload->input ? loop_io_set_events(upload->input, wanted ? EPOLLIN : 0) : 0;
+
+    if (result < 0)
+        transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(-result));
+}
+
+/* Sends one chunk; false: nothing more for now. */
+static bool pump_chunk(struct upload *upload)
+{
+    static uint8_t chunk[TRANSFER_CHUNK_BYTES];
+    ssize_t size = read(upload->fd, chunk, sizeof(chunk));
+    int result;
+
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return errno == EINTR;
+    if (size < 0) {
+        transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(errno));
+        return false;
+    }
+    if (size == 0) {
+        upload->at_end = true;
+        set_input(upload, false);
+        web_socket_close(upload->transfer.socket, WEBSOCKET_CLOSE_NORMAL, "stream_complete", 0);
+        return false;
+    }
+    result = web_socket_send(upload->transfer.socket, WEBSOCKET_BINARY, chunk, (size_t)size);
+    if (result < 0)
+        transfer_fail(&upload->transfer, "the channel: %s", strerror(-result));
+    transfer_moved(&upload->transfer, (size_t)size);
+    progress_bytes(&upload->progress, "uploading", upload->transfer.bytes);
+    return result == 0;
+}
+
+static void pump(struct upload *upload)
+{
+    if (upload->at_end || upload->transfer.failed)
+        return;
+    while (!web_socket_is_full(upload->transfer.socket)) {
+        if (!pump_chunk(upload) || upload->input)
+            break;
+    }
+    if (!upload->at_end && !upload->transfer.failed)
+        set_input(upload, !web_socket_is_full(upload->transfer.socket));
+}
+
+static void on_input(void *ctx, uint32_t events)
+{
+    pump(ctx);
+}
+
+static void on_opened(void *ctx)
+{
+    struct upload *upload = ctx;
+    int result = loop_io_new(upload->client.loop, upload->fd, 0, on_input, upload,
+                             &upload->input);
+
+    if (result == 0)
+        result = loop_io_set_events(upload->input, EPOLLIN);
+    if (result == -EPERM)
+        loop_io_free(take_ptr(upload->input)); /* a file: it never blocks */
+    else if (result < 0)
+        transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(-result));
+    if (!upload->input)
+        pump(upload);
+}
+
+/* A pipe may be empty now: it says itself when it is not. */
+static void on_drained(void *ctx)
+{
+    struct upload *upload = ctx;
+
+    if (!upload->input)
+        pump(upload);
+    else if (!upload->at_end)
+        set_input(upload, true);
+}
+
+static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size)
+{
+}
+
+/* After our own end the answer of the call tells how it went; before it the call's error does,
+ * if it comes. */
+static void on_closed(void *ctx, unsigned code, const char *why)
+{
+    struct upload *upload = ctx;
+
+    web_socket_free(take_ptr(upload->transfer.socket));
+    set_input(upload, false);
+    transfer_moved(&upload->transfer, 0);
+    if (!upload->at_end && code == WEB_SOCKET_LOST)
+        transfer_fail(&upload->transfer, "the channel was lost: %s", why);
+    upload->at_end = true;
+}
+
+static const struct web_socket_events socket_events = {
+    .opened = on_opened,
+    .message = on_message,
+    .drained = on_drained,
+    .closed = on_closed,
+};
+
+/* The call. */
+
+static bool is_over(const void *ctx)
+{
+    const struct upload *upload = ctx;
+
+    return upload->write.state == CLIENT_CALL_OVER;
+}
+
+static int begin_write(struct upload *upload, struct span reader)
+{
+    struct client_request request = { .function = "sandbox::fs::write" };
+    struct payload payload = { 0 };
+    int result;
+
+    payload_text(&payload, "sandbox_id", upload->words[0]);
+    payload_text(&payload, "path", upload->words[2]);
+    if (upload->options->mode)
+        payload_text(&payload, "mode", upload->options->mode);
+    if (upload->options->parents)
+        payload_bool(&payload, "parents", true);
+    payload_json(&payload, "content", reader);
+    result = payload_end(&payload, &request.payload);
+    if (result == 0)
+        result = client_call_begin(&upload->client, &upload->write, &request);
+    payload_done(&payload);
+    return result;
+}
+
+static int print_written(const struct upload *upload)
+{
+    uint64_t bytes;
+
+    if (json_as_u64(json_get(sandbox_result(&upload->write), "bytes_written"), &bytes) < 0)
+        return sandbox_complain("the reply has no bytes_written");
+    if (printf("uploaded %" PRIu64 " bytes to %s:%s\n", bytes, upload->words[0],
+               upload->words[2]) < 0 ||
+        fflush(stdout) != 0)
+        return sandbox_complain("cannot write to stdout");
+    return EXIT_CODE_DONE;
+}
+
+static int send_file(struct upload *upload, struct span refs)
+{
+    enum client_outcome outcome;
+    int result = transfer_open(&upload->transfer, json_get(refs, "writer"), true,
+                               &socket_events, upload);
+    int code;
+
+    if (result == 0)
+        result = begin_write(upload, json_get(refs, "reader"));
+    if (result < 0)
+        return sandbox_complain("%s", strerror(-result));
+    outcome = transfer_wait(&upload->transfer, is_over, upload);
+    if (upload->transfer.failed && !is_over(upload))
+        return sandbox_complain("%s", upload->transfer.why);
+    code = sandbox_outcome(&upload->client, &upload->write, outcome, "sandbox::fs::write",
+                           TRANSFER_IDLE_MS);
+    return code == EXIT_CODE_DONE ? print_written(upload) : code;
+}
+
+static int upload_file(struct upload *upload)
+{
+    struct client_call create = { 0 };
+    struct payload payload = { 0 };
+    int code = sandbox_call(&upload->client, &create, "engine::channels::create", &payload,
+                            SANDBOX_CALL_TIMEOUT_MS);
+
+    progress_begin(&upload->progress, upload->client.loop, "uploading");
+    if (code == EXIT_CODE_DONE)
+        code = send_file(upload, sandbox_result(&create));
+    progress_end(&upload->progress, NULL);
+    loop_io_free(upload->input);
+    web_socket_free(upload->transfer.socket);
+    if (code == EXIT_CODE_DONE)
+        client_close(&upload->client);
+    client_call_done(&upload->write);
+    client_call_done(&create);
+    payload_done(&payload);
+    return code;
+}
+
+static int open_local(const char *path)
+{
+    struct stat status;
+    int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                    : open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+        (void)close(fd); /* nothing was written */
+        return -EISDIR;
+    }
+    return fd;
+}
+
+static int run_upload(const struct command *self, int argc, char **argv)
+{
+    struct upload_options options = { .target = TARGET_STANDARD };
+    struct option_rest rest;
+    struct upload upload = { .options = &options };
+    int code = command_options(self, argc, argv, &options, &rest);
+
+    if (code != EXIT_CODE_DONE)
+        return code;
+    if (options.help) {
+        command_usage(self, 1);
+        return EXIT_CODE_DONE;
+    }
+    if (rest.word_count != 3 || rest.has_command)
+        return command_misused(self, "wants ID, LOCAL (or -) and REMOTE");
+    upload.words = rest.words;
+    upload.fd = open_local(rest.words[1]);
+    if (upload.fd < 0)
+        return sandbox_complain("%s: %s", rest.words[1], strerror(-upload.fd));
+    if (command_client(&upload.client, &options.target) < 0)
+        return sandbox_complain("no memory");
+    upload.transfer.client = &upload.client;
+    code = upload_file(&upload);
+    client_done(&upload.client);
+    (void)close(upload.fd); /* nothing was written */
+    return code;
+}
+
+static const struct option_row rows[] = {
+    { .name = "mode",
+      .kind = OPTION_TEXT,
+      .offset = offsetof(struct upload_options, mode),
+      .value = "MODE",
+      .text = "octal mode of the file (0644)" },
+    { .name = "parents",
+      .kind = OPTION_FLAG,
+      .offset = offsetof(struct upload_options, parents),
+      .text = "make missing directories" },
+    TARGET_OPTIONS(struct upload_options),
+    HELP_OPTION(struct upload_options),
+};
+
+const struct command command_sandbox_upload = {
+    .name = "upload",
+    .path = "iii sandbox upload",
+    .synopsis = "ID LOCAL|- REMOTE [OPTIONS]",
+    .text = "Write a local file, or stdin, into a sandbox.",
+    .options = { rows, ARRAY_SIZE(rows) },
+    .run = run_upload,
+};

@@ -1,0 +1,211 @@
+/* trigger.c - `iii trigger`: one call, its result on stdout (iii-wire 5). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "command.h"
+#include "function_help.h"
+#include "json_scan.h"
+#include "output.h"
+
+#define HELP_TIMEOUT_MS 3000u
+
+struct trigger_options {
+    struct target_options target;
+    const char *json;
+    const char *name_space;
+    struct option_number timeout_ms;
+    bool help;
+};
+
+static int complain(const char *text)
+{
+    (void)fprintf(stderr, "Error: %s\n", text);
+    return EXIT_CODE_FAILED;
+}
+
+static int print_json(struct span value, FILE *before, const char *prefix, int fd)
+{
+    _cleanup_(buf_done)
+    struct buf text = { 0 };
+    int result = output_format(value, &text);
+
+    if (result == 0 && prefix)
+        (void)fputs(prefix, before); /* stderr: unbuffered */
+    if (result == 0)
+        result = output_write(fd, text.data, text.size);
+    return result;
+}
+
+static int print_error(struct span error)
+{
+    _cleanup_(buf_done)
+    struct buf envelope = { 0 };
+    struct span value = { 0 };
+    int result = output_envelope(error, &envelope);
+
+    if (result == 0 && json_scan((const char *)envelope.data, envelope.size, &value, NULL) == 0)
+        result = print_json(value, stderr, "Error: ", STDERR_FILENO);
+    return result < 0 ? complain(strerror(-result)) : EXIT_CODE_FAILED;
+}
+
+/* The answer's buffer holds checked JSON: a part of the frame. */
+static int print_answer(const struct client_call *call)
+{
+    struct span value = { .data = (const char *)call->answer.data, .size = call->answer.size };
+    int result;
+
+    if (call->is_error)
+        return print_error(value);
+    if (json_kind(value) == JSON_NULL)
+        return EXIT_CODE_DONE;
+    result = print_json(value, NULL, NULL, STDOUT_FILENO);
+    return result < 0 ? complain(strerror(-result)) : EXIT_CODE_DONE;
+}
+
+static int call(struct client *client, const struct client_request *request,
+                uint64_t timeout_ms)
+{
+    char text[CLIENT_TEXT_MAX_BYTES];
+    struct client_call call = { 0 };
+    enum client_outcome outcome = client_run(client, &call, request,
+                                             client_now_ms(client) + timeout_ms);
+    int code;
+
+    if (outcome == CLIENT_ANSWERED) {
+        code = print_answer(&call);
+        client_close(client);
+    } else if (outcome == CLIENT_INTERRUPTED) {
+        code = 128 + client->interrupt.caught;
+    } else {
+        client_explain(client, outcome, request->function, timeout_ms, text);
+        code = complain(text);
+    }
+    client_call_done(&call);
+    return code;
+}
+
+static int make_payload(const struct trigger_options *options, const struct option_rest *rest,
+                        struct buf *ret_payload)
+{
+    _cleanup_(buf_done)
+    struct buf error = { 0 };
+    struct args args = {
+        .function = rest->words[0],
+        .json = options->json,
+        .pairs = rest->words + 1,
+        .pair_count = rest->word_count - 1,
+    };
+    int result = args_payload(&args, ret_payload, &error);
+
+    if (result == 0)
+        return EXIT_CODE_DONE;
+    return complain(error.size > 0 ? buf_text(&error) : strerror(-result));
+}
+
+static int call_function(const struct trigger_options *options, const struct option_rest *rest)
+{
+    _cleanup_(buf_done)
+    struct buf payload = { 0 };
+    struct client_request request = {
+        .function = rest->words[0],
+        .name_space = options->name_space,
+    };
+    struct client client;
+    int code = make_payload(options, rest, &payload);
+    int result;
+
+    if (code != EXIT_CODE_DONE)
+        return code;
+    request.payload = (struct span){ (const char *)payload.data, payload.size };
+    result = command_client(&client, &options->target);
+    if (result < 0)
+        return complain(strerror(-result));
+    code = call(&client, &request, options->timeout_ms.value);
+    client_done(&client);
+    return code;
+}
+
+/* What stands behind `--` are words as well. */
+static void join_rest(struct option_rest *rest)
+{
+    memmove(rest->words + rest->word_count, rest->command,
+            rest->command_count * sizeof(*rest->command));
+    rest->word_count += rest->command_count;
+}
+
+/* The built-in tables answer as well, so nobody has to wait long for the router's. */
+static uint64_t help_timeout_ms(const struct trigger_options *options)
+{
+    return options->timeout_ms.given ? options->timeout_ms.value : HELP_TIMEOUT_MS;
+}
+
+static int run_trigger(const struct command *self, int argc, char **argv)
+{
+    struct trigger_options options = {
+        .target = TARGET_STANDARD,
+        .timeout_ms = { .value = 30000 },
+    };
+    struct option_rest rest;
+    int code = command_options(self, argc, argv, &options, &rest);
+
+    if (code != EXIT_CODE_DONE)
+        return code;
+    if (rest.has_command)
+        join_rest(&rest);
+    if (options.help && rest.word_count == 0) {
+        command_usage(self, STDOUT_FILENO);
+        return EXIT_CODE_DONE;
+    }
+    if (rest.word_count == 0)
+        return command_misused(self, "which function is to be called?");
+    if (options.help)
+        return function_help(&options.target, help_timeout_ms(&options), rest.words[0]);
+    return call_function(&options, &rest);
+}
+
+static const struct option_row rows[] = {
+    { .name = "json",
+      .kind = OPTION_TEXT,
+      .offset = offsetof(struct trigger_options, json),
+      .value = "JSON",
+      .text = "the payload, or what the pairs are added to" },
+    TARGET_OPTIONS(struct trigger_options),
+    { .name = "timeout-ms",
+      .kind = OPTION_NUMBER,
+      .offset = offsetof(struct trigger_options, timeout_ms),
+      .value = "N",
+      .text = "how long to wait, connecting included (30000)",
+      .min = 1,
+      .max = UINT32_MAX },
+    { .name = "namespace",
+      .letter = 'n',
+      .kind = OPTION_TEXT,
+      .offset = offsetof(struct trigger_options, name_space),
+      .value = "NS",
+      .text = "sent as the call's namespace" },
+    { .name = "help",
+      .letter = 'h',
+      .kind = OPTION_FLAG,
+      .offset = offsetof(struct trigger_options, help),
+      .text = "explain this command, or FUNCTION" },
+};
+
+const struct command command_trigger = {
+    .name = "trigger",
+    .aliases = { "t", "call" },
+    .path = "iii trigger",
+    .synopsis = "[OPTIONS] FUNCTION [KEY=VALUE]...",
+    .text = "Call a function and print its result as JSON.",
+    .details =
+        "The table of FUNCTION says which values are text and which are numbers, lists or\n"
+        "objects; values of keys in no table are JSON if they parse, else text.\n"
+        "III_AUTH_TOKEN holds the bearer token, if the router wants one.\n"
+        "\n"
+        "  iii trigger sandbox::run image=python lang=python code='print(2+2)'\n"
+        "  iii trigger sandbox::fs::write -h\n",
+    .options = { rows, ARRAY_SIZE(rows) },
+    .run = run_trigger,
+};
