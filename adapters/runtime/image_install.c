@@ -18,14 +18,13 @@
 #include "codec.h"
 #include "image_file.h"
 #include "image_remove.h"
+#include "install_output.h"
 #include "log.h"
 #include "proc.h"
 #include "process_tree.h"
 
-#define LINE_MAX_BYTES 4096
-#define STDERR_TAIL_BYTES 1024
-#define STDERR_TAIL_LINES 6
 #define PROGRESS_INTERVAL_MS 100 /* between two reports of one stage */
+#define PIPE_DRAIN_READS_MAX 64  /* a pipe holds no more, unless somebody still writes */
 
 enum install_state {
     INSTALL_LOCKING,    /* the lock is tried, or waited for */
@@ -43,8 +42,8 @@ static const bool install_moves[INSTALL_STATE_MAX][INSTALL_STATE_MAX] = {
     [INSTALL_PUBLISHING] = { [INSTALL_CLEANING] = true },
 };
 
-/* One of the installer's output pipes. */
-struct output {
+/* One of the installer's pipes. */
+struct pipe_end {
     struct image_install *install;
     int fd;
     struct loop_io *io;
@@ -71,16 +70,14 @@ struct image_install {
 
     pid_t child_pid;
     struct loop_child *child; /* of the present step */
-    struct output output;     /* standard output: progress */
-    struct output errors;     /* standard error: the reason of a failure */
-    struct buf line;          /* of standard output, not complete yet */
-    bool line_too_long;
-    bool done; /* the last line was `done` */
-    struct buf tail;
+    struct pipe_end output_pipe;
+    struct pipe_end errors_pipe;
+    struct install_output output; /* progress */
+    struct install_errors errors; /* the reason of a failure */
 
     enum image_stage stage; /* the last one that was reported */
     uint64_t reported_ms;
-    char step[64];
+    char step[INSTALL_STAGE_MAX];
 };
 
 static void install_set_state(struct image_install *install, enum install_state state)
@@ -91,10 +88,10 @@ static void install_set_state(struct image_install *install, enum install_state 
 
 /* Life. */
 
-static void output_close(struct output *output)
+static void pipe_close(struct pipe_end *end)
 {
-    loop_io_free(take_ptr(output->io));
-    closep(&output->fd);
+    loop_io_free(take_ptr(end->io));
+    closep(&end->fd);
 }
 
 static void install_free(struct image_install *install)
@@ -104,11 +101,11 @@ static void install_free(struct image_install *install)
     loop_notice_cancel(install->loop, &install->over);
     loop_timer_free(install->timer);
     loop_child_free(install->child);
-    output_close(&install->output);
-    output_close(&install->errors);
+    pipe_close(&install->output_pipe);
+    pipe_close(&install->errors_pipe);
     closep(&install->lock_fd); /* gives the lock back */
-    buf_done(&install->line);
-    buf_done(&install->tail);
+    install_output_done(&install->output);
+    install_errors_done(&install->errors);
     free(install->installer);
     free(install->image);
     free(install->source_text);
@@ -146,8 +143,8 @@ static void install_clean(struct image_install *install)
     install_set_state(install, INSTALL_CLEANING);
     loop_timer_disarm(install->timer);
     loop_notice_cancel(install->loop, &install->begin);
-    output_close(&install->output);
-    output_close(&install->errors);
+    pipe_close(&install->output_pipe);
+    pipe_close(&install->errors_pipe);
     if (install->child)
         process_tree_kill(install->child_pid); /* its end goes on with the removal */
     else
@@ -236,11 +233,11 @@ static int install_spawn(struct image_install *install, const char *const *argv,
 
 /* What the installer says. */
 
-static void install_report(struct image_install *install, const char *stage, uint64_t bytes,
-                           uint64_t total_bytes)
+static void on_progress(void *ctx, const char *stage, uint64_t bytes, uint64_t total_bytes)
 {
     static const char *const stages[] = { "pulling", "unpacking" };
     static_assert(ARRAY_SIZE(stages) == IMAGE_STAGE_MAX, "a word for each stage");
+    struct image_install *install = ctx;
     uint64_t now_ms = loop_now_ms(install->loop);
     int found = -1;
 
@@ -250,7 +247,7 @@ static void install_report(struct image_install *install, const char *stage, uin
             found = i;
     if (found < (int)install->stage) /* unknown, or backwards (contract 5.1.3) */
         return;
-    if (!install->events) /* a callback of the same output abandoned it */
+    if (!install->events) /* an earlier line's callback abandoned it */
         return;
     if (install->reported_ms && found == (int)install->stage &&
         now_ms - install->reported_ms < PROGRESS_INTERVAL_MS)
@@ -260,97 +257,53 @@ static void install_report(struct image_install *install, const char *stage, uin
     install->events->progress(install->ctx, install->stage, bytes, total_bytes);
 }
 
-static void install_take_line(struct image_install *install, const char *line)
-{
-    unsigned long long bytes, total_bytes = 0;
-    char stage[sizeof(install->step)];
-
-    install->done = strcmp(line, "done") == 0;
-    if (sscanf(line, "progress %63[a-z_] %llu %llu", stage, &bytes, &total_bytes) >= 2)
-        install_report(install, stage, bytes, total_bytes);
-}
-
 static void install_take_output(struct image_install *install, const char *data, size_t size)
 {
-    for (size_t i = 0; i < size; i++) {
-        if (data[i] != '\n') {
-            if (install->line.size == LINE_MAX_BYTES ||
-                buf_append_byte(&install->line, (uint8_t)data[i]) < 0)
-                install->line_too_long = true;
-            continue;
-        }
-        if (!install->line_too_long && buf_text(&install->line))
-            install_take_line(install, buf_text(&install->line));
-        buf_clear(&install->line);
-        install->line_too_long = false;
-    }
+    install_output_take(&install->output, data, size);
 }
 
 static void install_take_errors(struct image_install *install, const char *data, size_t size)
 {
-    if (size > STDERR_TAIL_BYTES) {
-        data += size - STDERR_TAIL_BYTES;
-        size = STDERR_TAIL_BYTES;
-    }
-    if (install->tail.size + size > STDERR_TAIL_BYTES)
-        buf_consume(&install->tail, install->tail.size + size - STDERR_TAIL_BYTES);
-    (void)buf_append(&install->tail, data, size); /* without memory the reason is shorter */
+    install_errors_take(&install->errors, data, size);
 }
 
-/* The last lines of standard error. */
-static const char *install_last_errors(struct image_install *install)
+static void on_pipe(void *ctx, uint32_t events)
 {
-    struct buf *tail = &install->tail;
-    unsigned lines = 0;
-    size_t at;
-
-    while (tail->size > 0 && tail->data[tail->size - 1] == '\n')
-        tail->size--;
-    for (at = tail->size; at > 0; at--)
-        if (tail->data[at - 1] == '\n' && ++lines == STDERR_TAIL_LINES)
-            break;
-    buf_consume(tail, at);
-    return buf_text(tail) ? buf_text(tail) : "";
-}
-
-static void on_output(void *ctx, uint32_t events)
-{
-    struct output *output = ctx;
+    struct pipe_end *end = ctx;
     char data[16384];
-    ssize_t size = read(output->fd, data, sizeof(data));
+    ssize_t size = read(end->fd, data, sizeof(data));
 
     if (size > 0)
-        output->take(output->install, data, (size_t)size);
+        end->take(end->install, data, (size_t)size);
     else if (size == 0 || (errno != EAGAIN && errno != EINTR))
-        output_close(output);
+        pipe_close(end);
 }
 
 /* What is in the pipe still; a grandchild may hold it open, so its end is not waited for. */
-static void output_drain(struct output *output)
+static void pipe_drain(struct pipe_end *end)
 {
-    for (int i = 0; output->fd >= 0 && i < 64; i++) {
+    for (int i = 0; end->fd >= 0 && i < PIPE_DRAIN_READS_MAX; i++) {
         char data[16384];
-        ssize_t size = read(output->fd, data, sizeof(data));
+        ssize_t size = read(end->fd, data, sizeof(data));
 
         if (size <= 0)
             break;
-        output->take(output->install, data, (size_t)size);
+        end->take(end->install, data, (size_t)size);
     }
-    output_close(output);
+    pipe_close(end);
 }
 
-static int output_open(struct output *output, int *ret_theirs)
+static int pipe_open(struct pipe_end *end, int *ret_theirs)
 {
     int pipe_fds[2];
 
     if (pipe2(pipe_fds, O_CLOEXEC) < 0)
         return -errno;
-    output->fd = pipe_fds[0];
+    end->fd = pipe_fds[0];
     *ret_theirs = pipe_fds[1];
-    if (fcntl(output->fd, F_SETFL, O_NONBLOCK) < 0)
+    if (fcntl(end->fd, F_SETFL, O_NONBLOCK) < 0)
         return -errno;
-    return loop_io_new(output->install->loop, output->fd, EPOLLIN, on_output, output,
-                       &output->io);
+    return loop_io_new(end->install->loop, end->fd, EPOLLIN, on_pipe, end, &end->io);
 }
 
 /* The steps. */
@@ -362,10 +315,10 @@ static void install_run(struct image_install *install)
                              "--kind",           install->kind, "--dir",
                              install->temporary, "--arch",      install->architecture };
     size_t count = 9;
-    int ret = output_open(&install->output, &output_fd);
+    int ret = pipe_open(&install->output_pipe, &output_fd);
 
     if (ret == 0)
-        ret = output_open(&install->errors, &errors_fd);
+        ret = pipe_open(&install->errors_pipe, &errors_fd);
     if (ret < 0) {
         install_fail(install, "%s", strerror(-ret));
         return;
@@ -453,12 +406,12 @@ static void install_installed(struct image_install *install, int wait_status)
     const char *const argv[] = { "sync", "--file-system", install->temporary, NULL };
     char why[IMAGE_WHY_MAX];
 
-    output_drain(&install->output);
-    output_drain(&install->errors);
+    pipe_drain(&install->output_pipe);
+    pipe_drain(&install->errors_pipe);
     if (install->state != INSTALL_RUNNING)
         return; /* a callback abandoned it */
-    if (wait_status != 0 || !install->done) {
-        const char *errors = install_last_errors(install);
+    if (wait_status != 0 || !install->output.done) {
+        const char *errors = install_errors_text(&install->errors);
 
         describe_status(wait_status, why, sizeof(why));
         install_fail(install, "%s%s%s", why, *errors ? ": " : "", errors);
@@ -586,8 +539,10 @@ int image_install_begin(struct loop *loop, const struct image_install_spec *spec
     *install = (struct image_install){
         .loop = loop, .jobs = jobs, .events = events, .ctx = ctx, .lock_fd = -1, .step = "lock"
     };
-    install->output = (struct output){ install, -1, NULL, install_take_output };
-    install->errors = (struct output){ install, -1, NULL, install_take_errors };
+    install->output_pipe = (struct pipe_end){ install, -1, NULL, install_take_output };
+    install->errors_pipe = (struct pipe_end){ install, -1, NULL, install_take_errors };
+    install->output.progress = on_progress;
+    install->output.ctx = install;
     list_init(&install->node);
     loop_notice_init(&install->begin, on_begin, install);
     loop_notice_init(&install->over, on_cleaned, install);

@@ -1,4 +1,5 @@
 /* test_idempotency.c - repeats of a key (contract 2.5). */
+#include "fake_clock.h"
 #include "fixture.h"
 #include "idempotency.h"
 #include "serve.h"
@@ -212,6 +213,44 @@ START_TEST(test_scope_is_the_operation)
 }
 END_TEST
 
+START_TEST(test_keys_are_held_for_ten_minutes)
+{
+    open_keeping();
+    begin(1, BODY);
+    fixture_reply(0, "1");
+    fixture_expect_reply(1, "1");
+    fixture_drop_link(); /* so long a silence ends it anyhow */
+    fake_clock_pass(fixture.loop, IDEMPOTENCY_KEEP_MS - 10000);
+    fixture_welcome();
+    fixture_call(2, "test::key", BODY);
+    fixture_expect_reply(2, "1");
+    fake_clock_pass(fixture.loop, 11000);
+    begin(3, "{\"idempotency_key\":\"k\",\"another\":\"body\"}");
+    fixture_close();
+    fake_clock_reset();
+}
+END_TEST
+
+START_TEST(test_an_expired_key_that_still_runs)
+{
+    open_keeping();
+    begin(1, BODY);
+    fixture_call(2, "test::key", BODY);
+    turn_for(fixture.loop, 20);
+    fixture_drop_link();
+    fake_clock_pass(fixture.loop, IDEMPOTENCY_KEEP_MS + 1000);
+    fixture_welcome();
+    begin(3, BODY); /* runs anew */
+    fixture_reply(0, "\"old\"");
+    fixture_reply(1, "\"new\"");
+    fixture_expect_reply(3, "\"new\"");
+    fixture_call(4, "test::key", BODY);
+    fixture_expect_reply(4, "\"new\"");
+    fixture_close();
+    fake_clock_reset();
+}
+END_TEST
+
 START_TEST(test_end_with_waiters)
 {
     open_keeping();
@@ -226,4 +265,5 @@ UNIT_MAIN("idempotency", test_repeat_gets_the_same_bytes, test_repeat_waits_for_
           test_another_body, test_without_a_key, test_final_errors_are_kept,
           test_passing_errors_are_not_kept, test_runs_to_its_end_and_outlives_the_link,
           test_large_reply, test_so_many_keys_and_no_more, test_scope_is_the_operation,
+          test_keys_are_held_for_ten_minutes, test_an_expired_key_that_still_runs,
           test_end_with_waiters)
