@@ -10,6 +10,7 @@
 
 struct native_client {
     struct loop *loop;
+    bool shares_loop; /* it is somebody else's */
     struct stream_dialer *dialer;
     struct stream_listener *listener; /* plays the router */
     struct sp *sp;
@@ -17,7 +18,10 @@ struct native_client {
     struct native_call *calls;
     struct native_stream *streams;
     uint64_t next_id;
+    native_message_fn on_call;
+    void *on_call_ctx;
     bool answered;
+    bool refused;
     bool lost;
     bool timed_out;
 };
@@ -145,6 +149,12 @@ static void on_message(void *ctx, uint8_t *data, size_t size)
     case ENVELOPE_WELCOME:
     case ENVELOPE_REFUSED:
         client->answered = true;
+        client->refused = message.kind == ENVELOPE_REFUSED;
+        break;
+    case ENVELOPE_CALL:
+    case ENVELOPE_CANCEL:
+        if (client->on_call)
+            client->on_call(client->on_call_ctx, &message);
         break;
     case ENVELOPE_REPLY:
     case ENVELOPE_ERROR:
@@ -207,7 +217,7 @@ static int wait_for(struct native_client *client, const bool *flag, uint32_t tim
 static int client_dial(struct native_client *client, const char *url, uint32_t timeout_ms)
 {
     client->next_id = 1;
-    int ret = loop_new(&client->loop);
+    int ret = client->loop ? 0 : loop_new(&client->loop);
     if (ret == 0)
         ret = loop_timer_new(client->loop, on_deadline, client, &client->deadline);
     if (ret == 0)
@@ -218,13 +228,15 @@ static int client_dial(struct native_client *client, const char *url, uint32_t t
     return ret == 0 && !client->sp ? -ECONNREFUSED : ret;
 }
 
-static int client_new(const char *url, const struct envelope *hello, uint32_t timeout_ms,
-                      struct native_client **ret_client)
+int native_client_new_on(struct loop *loop, const char *url, const struct envelope *hello,
+                         uint32_t timeout_ms, struct native_client **ret_client)
 {
     _cleanup_(native_client_freep)
     struct native_client *client = calloc(1, sizeof(*client));
     if (!client)
         return -ENOMEM;
+    client->loop = loop;
+    client->shares_loop = loop != NULL;
     int ret = client_dial(client, url, timeout_ms);
     if (ret == 0)
         ret = client_send(client, hello);
@@ -236,18 +248,19 @@ static int client_new(const char *url, const struct envelope *hello, uint32_t ti
     return 0;
 }
 
+const struct envelope native_caller_hello = {
+    .kind = ENVELOPE_HELLO,
+    .role = { "caller", 6 },
+    .name = { "test", 4 },
+    .version = { "0", 1 },
+    .instance = { "0", 1 },
+    .has_contract = true,
+    .contract = { CONTRACT_MAJOR, CONTRACT_MINOR },
+};
+
 int native_client_new(const char *url, uint32_t timeout_ms, struct native_client **ret_client)
 {
-    const struct envelope hello = {
-        .kind = ENVELOPE_HELLO,
-        .role = { "caller", 6 },
-        .name = { "test", 4 },
-        .version = { "0", 1 },
-        .instance = { "0", 1 },
-        .has_contract = true,
-        .contract = { CONTRACT_MAJOR, CONTRACT_MINOR },
-    };
-    return client_new(url, &hello, timeout_ms, ret_client);
+    return native_client_new_on(NULL, url, &native_caller_hello, timeout_ms, ret_client);
 }
 
 int native_client_new_misfit(const char *url, const char *name,
@@ -263,7 +276,7 @@ int native_client_new_misfit(const char *url, const char *name,
         .has_contract = true,
         .contract = contract,
     };
-    return client_new(url, &hello, timeout_ms, ret_client);
+    return native_client_new_on(NULL, url, &hello, timeout_ms, ret_client);
 }
 
 static void on_accepted(void *ctx, struct stream *own_stream)
@@ -278,7 +291,8 @@ static void on_accepted(void *ctx, struct stream *own_stream)
 
 int native_client_new_router(const char *url, struct native_client **ret_client)
 {
-    _cleanup_(native_client_freep) struct native_client *client = calloc(1, sizeof(*client));
+    _cleanup_(native_client_freep)
+    struct native_client *client = calloc(1, sizeof(*client));
     if (!client)
         return -ENOMEM;
     client->next_id = 1;
@@ -303,6 +317,27 @@ struct loop *native_client_loop(struct native_client *client)
     return client->loop;
 }
 
+void native_client_on_call(struct native_client *client, native_message_fn fn, void *ctx)
+{
+    client->on_call = fn;
+    client->on_call_ctx = ctx;
+}
+
+int native_client_send(struct native_client *client, const struct envelope *message)
+{
+    return client_send(client, message);
+}
+
+bool native_client_refused(const struct native_client *client)
+{
+    return client->refused;
+}
+
+bool native_client_lost(const struct native_client *client)
+{
+    return client->lost;
+}
+
 void native_client_free(struct native_client *client)
 {
     if (!client)
@@ -315,13 +350,27 @@ void native_client_free(struct native_client *client)
     stream_dialer_free(client->dialer);
     stream_listener_free(client->listener);
     loop_timer_free(client->deadline);
-    loop_free(client->loop);
+    if (!client->shares_loop)
+        loop_free(client->loop);
     free(client);
 }
 
 int native_call_start(struct native_client *client, const char *function, const void *body,
                       size_t size, struct native_call **ret_call)
 {
+    const struct envelope message = {
+        .kind = ENVELOPE_CALL,
+        .operation = { function, strlen(function) },
+        .deadline_ms = ENVELOPE_NO_DEADLINE,
+        .body = { body, size },
+    };
+    return native_call_start_with(client, &message, ret_call);
+}
+
+int native_call_start_with(struct native_client *client, const struct envelope *call_message,
+                           struct native_call **ret_call)
+{
+    struct envelope message = *call_message;
     struct native_call *call = calloc(1, sizeof(*call));
     if (!call)
         return -ENOMEM;
@@ -329,13 +378,8 @@ int native_call_start(struct native_client *client, const char *function, const 
     call->id = client->next_id++;
     call->next = client->calls;
     client->calls = call;
-    int ret = client_send(client, &(struct envelope){
-                                      .kind = ENVELOPE_CALL,
-                                      .id = call->id,
-                                      .operation = { function, strlen(function) },
-                                      .deadline_ms = ENVELOPE_NO_DEADLINE,
-                                      .body = { body, size },
-                                  });
+    message.id = call->id;
+    int ret = client_send(client, &message);
     if (ret < 0) {
         native_call_free(call);
         return ret;
@@ -473,6 +517,21 @@ int native_stream_write(struct native_stream *stream, const void *data, size_t s
     }
     loop_timer_disarm(stream->client->deadline);
     return 0;
+}
+
+uint64_t native_stream_credit(const struct native_stream *stream)
+{
+    return stream->credit;
+}
+
+bool native_stream_ended(const struct native_stream *stream)
+{
+    return stream->ended;
+}
+
+size_t native_stream_waiting(const struct native_stream *stream)
+{
+    return stream->incoming.size;
 }
 
 int native_stream_close(struct native_stream *stream)

@@ -21,17 +21,31 @@ int native_client_new(const char *url, uint32_t timeout_ms, struct native_client
 int native_client_new_misfit(const char *url, const char *name,
                              struct contract_version contract, uint32_t timeout_ms,
                              struct native_client **ret_client);
-/* Plays the router for one adapter: listens on URL; _wait returns when the adapter has said hello.
- * Calls then go to it directly, by the operation's name without a namespace. */
+/* Plays the router for one adapter: listens on URL; _wait returns when the adapter has said
+ * hello. Calls then go to it directly, by the operation's name without a namespace. */
 int native_client_new_router(const char *url, struct native_client **ret_client);
 int native_client_wait_adapter(struct native_client *client, uint32_t timeout_ms);
+/* On a loop that several share (NULL: one of its own), with a hello of the test's own; returns
+ * when it is answered. -EPIPE: the router closed the connection instead. */
+extern const struct envelope native_caller_hello;
+int native_client_new_on(struct loop *loop, const char *url, const struct envelope *hello,
+                         uint32_t timeout_ms, struct native_client **ret_client);
 void native_client_free(struct native_client *client);
 DEFINE_CLEANUP(struct native_client *, native_client_free)
 struct loop *native_client_loop(struct native_client *client);
+bool native_client_refused(const struct native_client *client); /* parked */
+bool native_client_lost(const struct native_client *client);
+/* FN gets each CALL and CANCEL that comes; what they hold is borrowed. */
+typedef void (*native_message_fn)(void *ctx, const struct envelope *message);
+void native_client_on_call(struct native_client *client, native_message_fn fn, void *ctx);
+int native_client_send(struct native_client *client, const struct envelope *message);
 
 /* FUNCTION with its namespace ("sandbox::exec"). */
 int native_call_start(struct native_client *client, const char *function, const void *body,
                       size_t size, struct native_call **ret_call);
+/* MESSAGE is a CALL; its id is chosen here. */
+int native_call_start_with(struct native_client *client, const struct envelope *message,
+                           struct native_call **ret_call);
 /* 0 when an answer is there: native_call_ok() tells REPLY from ERROR. */
 int native_call_wait(struct native_call *call, uint32_t timeout_ms);
 bool native_call_done(const struct native_call *call);
@@ -49,6 +63,10 @@ int native_stream_open(struct native_client *client, const char *channel_id,
 /* Sends all, waiting for credit. -ECONNRESET when the other side aborted or refused. */
 int native_stream_write(struct native_stream *stream, const void *data, size_t size,
                         uint32_t timeout_ms);
+/* May be sent without waiting. */
+uint64_t native_stream_credit(const struct native_stream *stream);
+size_t native_stream_waiting(const struct native_stream *stream); /* read and not taken */
+bool native_stream_ended(const struct native_stream *stream);
 int native_stream_close(struct native_stream *stream);
 /* Reads up to SIZE bytes; 0 bytes at the clean end; -ECONNRESET after an abort, see _reason. */
 ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,
