@@ -291,10 +291,17 @@ static void on_watch(void *ctx)
 
 /* Receiving. */
 
+/* One that asks but does not read gets no further answers. */
+static void take_ping(struct agent_link *link, uint64_t id)
+{
+    struct agent_frame pong = { .kind = AGENT_FRAME_PONG, .id = id };
+
+    if (agent_link_queued(link) < AGENT_LINK_STREAM_QUEUE_BYTES)
+        agent_link_send(link, &pong);
+}
+
 static const char *link_dispatch(struct agent_link *link, const struct agent_frame *frame)
 {
-    struct agent_frame pong = { .kind = AGENT_FRAME_PONG, .id = frame->id };
-
     if (link->state == AGENT_LINK_GREETING && frame->kind != AGENT_FRAME_HELLO)
         return "something ahead of HELLO";
     switch (frame->kind) {
@@ -303,7 +310,7 @@ static const char *link_dispatch(struct agent_link *link, const struct agent_fra
     case AGENT_FRAME_READY:
         return take_ready(link);
     case AGENT_FRAME_PING:
-        agent_link_send(link, &pong);
+        take_ping(link, frame->id);
         return NULL;
     case AGENT_FRAME_PONG:
         return NULL;

@@ -95,8 +95,7 @@ static void read_abort(struct fs_read *read, const char *reason)
 {
     struct sandbox_error err = { 0 };
 
-    (void)sandbox_error_set(&err, S218, "S218: %s: the stream was aborted: %s", read->path,
-                            reason);
+    (void)sandbox_error_set(&err, S218, "%s: the stream was aborted: %s", read->path, reason);
     read_fail(read, &err);
     sandbox_error_done(&err);
 }
