@@ -40,10 +40,13 @@ function(sandbox_find_msgpack)
     set_target_properties(msgpack::static PROPERTIES IMPORTED_LOCATION ${MSGPACK_STATIC_LIBRARY})
 endfunction()
 
-# sandbox_unit_test(NAME name SOURCES file... LIBRARIES target...)
-# One libcheck program, one ctest entry `unit.<name>`.
+# Programs whose tests run under the thread sanitizer too: `ctest -L nng`.
+add_custom_target(nng-tests)
+
+# sandbox_unit_test(NAME name SOURCES file... LIBRARIES target... [LABELS label...] [TIMEOUT s])
+# One libcheck program, one ctest entry `unit.<name>`. Label `nng`: talks over nng.
 function(sandbox_unit_test)
-    cmake_parse_arguments(TEST "" "NAME;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(TEST "" "NAME;TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
     add_executable(unit-${TEST_NAME} ${TEST_SOURCES})
     target_include_directories(unit-${TEST_NAME} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)
     target_link_libraries(unit-${TEST_NAME} PRIVATE ${TEST_LIBRARIES} PkgConfig::CHECK)
@@ -52,6 +55,10 @@ function(sandbox_unit_test)
     add_test(NAME unit.${TEST_NAME} COMMAND unit-${TEST_NAME})
     if(NOT TEST_TIMEOUT)
         set(TEST_TIMEOUT 120)
+    endif()
+    set_tests_properties(unit.${TEST_NAME} PROPERTIES LABELS "${TEST_LABELS}")
+    if("nng" IN_LIST TEST_LABELS)
+        add_dependencies(nng-tests unit-${TEST_NAME})
     endif()
     set_tests_properties(unit.${TEST_NAME} PROPERTIES TIMEOUT ${TEST_TIMEOUT}
                          ENVIRONMENT "CK_DEFAULT_TIMEOUT=60;SANDBOX_BIN=${CMAKE_BINARY_DIR}/bin;TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/tsan.supp")
