@@ -5,8 +5,15 @@
 #include <assert.h>
 #include <string.h>
 
+#include "codec.h"
+#include "envelope.h"
 #include "handlers.h"
 #include "sandboxes.h"
+#include "serve.h"
+
+/* So many entries, all of the longest names that JSON can make, are below the smallest
+ * max_message_bytes. */
+#define LS_COUNT_THAT_FITS 4096u
 
 /* The way to the sandbox. */
 
@@ -98,12 +105,31 @@ static void on_failed(void *ctx, struct sandbox_error *err)
     call_fail(ctx, err);
 }
 
+/* Contract 8.2. Most lists are so short that nothing has to be measured. */
+static int check_ls_fits(const struct fs_call *call, const struct fs_ls_reply *reply,
+                         struct sandbox_error *err)
+{
+    size_t max = serve_max_message_bytes(adapter_serve(request_adapter(call->request)));
+    _cleanup_(buf_done)
+    struct buf json = { .limit = max - ENVELOPE_HEAD_MAX };
+
+    if (reply->entries.count < LS_COUNT_THAT_FITS ||
+        codec_encode_json(&type_fs_ls_reply, reply, false, &json) == 0)
+        return 0;
+    return sandbox_error_set(err, S216, "%s has %zu entries, more than fit in a message",
+                             call->visit.path, reply->entries.count);
+}
+
 static void on_ended(void *ctx, const void *reply, struct sandbox_error *err, bool lost)
 {
     struct fs_call *call = ctx;
     struct sandbox_error own = { 0 };
 
     call->call = NULL;
+    if (call->operation == GUEST_fs_ls && reply && check_ls_fits(call, reply, &own) < 0) {
+        call_fail(call, &own);
+        return;
+    }
     if (reply) {
         request_on_cancel(call->request, NULL, NULL);
         request_reply(call->request, reply);

@@ -193,6 +193,27 @@ START_TEST(test_cancelled_grep_stops_others_do_not)
 }
 END_TEST
 
+START_TEST(test_list_that_fits_in_no_message)
+{
+    enum { COUNT = 90000 };
+    struct fs_entry *entries = calloc(COUNT, sizeof(*entries));
+    struct fs_ls_reply reply = { .entries = { .count = COUNT, .items = entries } };
+    char name[121];
+    uint64_t answer;
+
+    memset(name, 1, sizeof(name) - 1); /* six bytes each in JSON */
+    name[sizeof(name) - 1] = 0;
+    for (unsigned i = 0; i < COUNT; i++)
+        entries[i] = (struct fs_entry){ .name = name, .mode = "0644" };
+    open_one();
+    answer = fs("fs::ls", ",\"path\":\"/big\"");
+    guest_call_reply(machine->guest, fake_guest_call(machine->guest, GUEST_fs_ls), &reply);
+    scene_expect(answer, "S216", "/big has 90000 entries");
+    free(entries);
+    scene_close();
+}
+END_TEST
+
 START_TEST(test_hundreds_at_once)
 {
     enum { COUNT = 500 };
@@ -213,4 +234,4 @@ END_TEST
 UNIT_MAIN("fs", test_what_the_guest_is_asked_and_what_comes_back,
           test_every_operation_goes_to_its_own, test_codes_of_the_guest, test_fix_parents,
           test_order_of_checks, test_unreachable, test_cancelled_grep_stops_others_do_not,
-          test_hundreds_at_once)
+          test_list_that_fits_in_no_message, test_hundreds_at_once)
