@@ -154,7 +154,7 @@ static void on_message(void *ctx, uint8_t *data, size_t size)
     case ENVELOPE_CALL:
     case ENVELOPE_CANCEL:
         if (client->on_call)
-            client->on_call(client->on_call_ctx, &message);
+            client->on_call(client->on_call_ctx, client, &message);
         break;
     case ENVELOPE_REPLY:
     case ENVELOPE_ERROR:
@@ -228,18 +228,20 @@ static int client_dial(struct native_client *client, const char *url, uint32_t t
     return ret == 0 && !client->sp ? -ECONNREFUSED : ret;
 }
 
-int native_client_new_on(struct loop *loop, const char *url, const struct envelope *hello,
-                         uint32_t timeout_ms, struct native_client **ret_client)
+int native_client_new_with(const char *url, const struct native_client_options *options,
+                           uint32_t timeout_ms, struct native_client **ret_client)
 {
     _cleanup_(native_client_freep)
     struct native_client *client = calloc(1, sizeof(*client));
     if (!client)
         return -ENOMEM;
-    client->loop = loop;
-    client->shares_loop = loop != NULL;
+    client->loop = options->loop;
+    client->shares_loop = options->loop != NULL;
+    client->on_call = options->on_call;
+    client->on_call_ctx = options->ctx;
     int ret = client_dial(client, url, timeout_ms);
     if (ret == 0)
-        ret = client_send(client, hello);
+        ret = client_send(client, options->hello);
     if (ret == 0)
         ret = wait_for(client, &client->answered, timeout_ms);
     if (ret < 0)
@@ -260,7 +262,8 @@ const struct envelope native_caller_hello = {
 
 int native_client_new(const char *url, uint32_t timeout_ms, struct native_client **ret_client)
 {
-    return native_client_new_on(NULL, url, &native_caller_hello, timeout_ms, ret_client);
+    const struct native_client_options options = { .hello = &native_caller_hello };
+    return native_client_new_with(url, &options, timeout_ms, ret_client);
 }
 
 int native_client_new_misfit(const char *url, const char *name,
@@ -276,7 +279,8 @@ int native_client_new_misfit(const char *url, const char *name,
         .has_contract = true,
         .contract = contract,
     };
-    return native_client_new_on(NULL, url, &hello, timeout_ms, ret_client);
+    const struct native_client_options options = { .hello = &hello };
+    return native_client_new_with(url, &options, timeout_ms, ret_client);
 }
 
 static void on_accepted(void *ctx, struct stream *own_stream)
@@ -315,12 +319,6 @@ int native_client_wait_adapter(struct native_client *client, uint32_t timeout_ms
 struct loop *native_client_loop(struct native_client *client)
 {
     return client->loop;
-}
-
-void native_client_on_call(struct native_client *client, native_message_fn fn, void *ctx)
-{
-    client->on_call = fn;
-    client->on_call_ctx = ctx;
 }
 
 int native_client_send(struct native_client *client, const struct envelope *message)

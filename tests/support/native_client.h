@@ -25,19 +25,24 @@ int native_client_new_misfit(const char *url, const char *name,
  * hello. Calls then go to it directly, by the operation's name without a namespace. */
 int native_client_new_router(const char *url, struct native_client **ret_client);
 int native_client_wait_adapter(struct native_client *client, uint32_t timeout_ms);
-/* On a loop that several share (NULL: one of its own), with a hello of the test's own; returns
- * when it is answered. -EPIPE: the router closed the connection instead. */
+/* FN gets each CALL and CANCEL that comes; what they hold is borrowed. */
+typedef void (*native_message_fn)(void *ctx, struct native_client *client,
+                                  const struct envelope *message);
+struct native_client_options {
+    struct loop *loop; /* that several share; NULL: one of its own */
+    const struct envelope *hello;
+    native_message_fn on_call; /* or NULL */
+    void *ctx;
+};
 extern const struct envelope native_caller_hello;
-int native_client_new_on(struct loop *loop, const char *url, const struct envelope *hello,
-                         uint32_t timeout_ms, struct native_client **ret_client);
+/* Returns when the hello is answered. -EPIPE: the router closed the connection instead. */
+int native_client_new_with(const char *url, const struct native_client_options *options,
+                           uint32_t timeout_ms, struct native_client **ret_client);
 void native_client_free(struct native_client *client);
 DEFINE_CLEANUP(struct native_client *, native_client_free)
 struct loop *native_client_loop(struct native_client *client);
 bool native_client_refused(const struct native_client *client); /* parked */
 bool native_client_lost(const struct native_client *client);
-/* FN gets each CALL and CANCEL that comes; what they hold is borrowed. */
-typedef void (*native_message_fn)(void *ctx, const struct envelope *message);
-void native_client_on_call(struct native_client *client, native_message_fn fn, void *ctx);
 int native_client_send(struct native_client *client, const struct envelope *message);
 
 /* FUNCTION with its namespace ("sandbox::exec"). */

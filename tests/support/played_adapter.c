@@ -12,10 +12,11 @@ struct played_adapter {
     unsigned cancels;
 };
 
-static void on_call(void *ctx, const struct envelope *message)
+static void on_call(void *ctx, struct native_client *client, const struct envelope *message)
 {
     struct played_adapter *adapter = ctx;
 
+    adapter->client = client; /* the first call may come with the welcome */
     if (message->kind == ENVELOPE_CANCEL) {
         adapter->cancels++;
         return;
@@ -56,12 +57,15 @@ int played_adapter_new(struct loop *loop, const char *url,
     if (!adapter)
         return -ENOMEM;
     adapter->options = *options;
-    result = native_client_new_on(loop, url, &hello, GREETING_TIMEOUT_MS, &adapter->client);
+    result = native_client_new_with(
+        url,
+        &(struct native_client_options){
+            .loop = loop, .hello = &hello, .on_call = on_call, .ctx = adapter },
+        GREETING_TIMEOUT_MS, &adapter->client);
     if (result < 0) {
         free(adapter);
         return result;
     }
-    native_client_on_call(adapter->client, on_call, adapter);
     *ret_adapter = adapter;
     return 0;
 }
