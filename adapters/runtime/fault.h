@@ -7,6 +7,7 @@
 #include "buf.h"
 #include "envelope.h"
 #include "request.h"
+#include "uuid.h"
 
 struct fault {
     /* HELLO is about to be encoded: name, contract and features may be changed. */
@@ -20,8 +21,17 @@ struct fault {
      * until fault_answer() or request_drop(). */
     bool (*answering)(void *ctx, struct request *request, const char *operation,
                       struct buf *body);
+    /* The id of a new sandbox, and the wall clock in seconds, instead of a random one and the
+     * real one. False: not now. */
+    bool (*identify)(void *ctx, char ret_id[UUID_TEXT_BYTES]);
+    bool (*clock)(void *ctx, int64_t *ret_seconds);
     void *ctx;
 };
+
+/* What everybody takes ids of sandboxes and the wall clock from. */
+int fault_new_id(const struct adapter *adapter,
+                 char ret_id[UUID_TEXT_BYTES]); /* as uuid_random */
+int64_t fault_wall_seconds(const struct adapter *adapter);
 
 /* Goes on with a call that `called` held. */
 void fault_go_on(struct request *request);

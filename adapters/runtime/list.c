@@ -1,14 +1,14 @@
 /* list.c - the operation `list` (contract 5.3). Never waits for anything. */
 #include <errno.h>
-#include <time.h>
 
+#include "fault.h"
 #include "handlers.h"
 #include "sandboxes.h"
 
-static void fill_entry(const struct sandbox *sandbox, uint32_t cap, struct list_entry *entry)
+static void fill_entry(const struct sandbox *sandbox, uint32_t cap, int64_t now,
+                       struct list_entry *entry)
 {
     const struct sandbox_spec *spec = sandbox_spec(sandbox);
-    int64_t now = (int64_t)time(NULL);
     int64_t created_at = sandbox_created_at(sandbox);
 
     *entry = (struct list_entry){
@@ -35,12 +35,13 @@ void handle_list(struct request *request)
 {
     struct registry *registry = sandboxes_registry(adapter_sandboxes(request_adapter(request)));
     uint32_t cap = request_settings(request)->max_concurrent_exec_per_sandbox;
+    int64_t now = fault_wall_seconds(request_adapter(request));
     size_t count = registry_count(registry);
     _cleanup_free_ struct list_entry *entries = calloc(count > 0 ? count : 1, sizeof(*entries));
     struct list_reply reply = { .items = { .items = entries } };
 
     for (struct sandbox *sandbox = registry_next(registry, NULL); sandbox && entries;
          sandbox = registry_next(registry, sandbox))
-        fill_entry(sandbox, cap, &entries[reply.items.count++]);
+        fill_entry(sandbox, cap, now, &entries[reply.items.count++]);
     request_reply(request, &reply);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fault.h"
 #include "sandbox_state.h"
 #include "table.h"
 
@@ -162,7 +163,7 @@ static void registry_remember(struct registry *registry, const struct sandbox *s
     stone = &registry->ended[registry->ended_count++ % REGISTRY_ENDED_MAX];
     memcpy(stone->id, sandbox->id, sizeof(stone->id));
     memcpy(stone->why, sandbox->why, sizeof(stone->why));
-    stone->ended_at = (int64_t)time(NULL);
+    stone->ended_at = fault_wall_seconds(registry->adapter);
     stone->ended_ms = loop_now_ms(adapter_loop(registry->adapter));
 }
 

@@ -3,8 +3,8 @@
 
 #include <assert.h>
 #include <string.h>
-#include <time.h>
 
+#include "fault.h"
 #include "idle.h"
 #include "image_cache.h"
 #include "log.h"
@@ -61,12 +61,12 @@ struct sandbox *sandbox_new(struct adapter *adapter, struct registry *registry,
     sandbox->registry = registry;
     sandbox->references = 1;
     sandbox->state = SANDBOX_CREATING;
-    sandbox->created_at = (int64_t)time(NULL);
+    sandbox->created_at = fault_wall_seconds(sandbox->adapter);
     list_init(&sandbox->node);
     list_init(&sandbox->waits);
     list_init(&sandbox->watches);
     sandbox_touch(sandbox);
-    if (!sandbox_copy_spec(sandbox, spec) || uuid_random(sandbox->id) < 0 ||
+    if (!sandbox_copy_spec(sandbox, spec) || fault_new_id(sandbox->adapter, sandbox->id) < 0 ||
         stop_init(sandbox) < 0)
         return NULL;
     return take_ptr(sandbox);
