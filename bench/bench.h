@@ -1,0 +1,39 @@
+/* bench.h - what the benchmarks share: options, the report, and their entry points. */
+#pragma once
+
+#include "report.h"
+#include "subject.h"
+
+/* Lines below `sandbox` that choose how machines come about; only sandbox-qemu reads them. */
+#define BENCH_SECTION_COLD "  qemu: {templates: false, pool_size: 0}\n"
+#define BENCH_SECTION_RESTORE "  qemu: {templates: true, pool_size: 0}\n"
+#define BENCH_SECTION_POOL "  qemu: {templates: true, pool_size: 2}\n"
+
+struct bench {
+    const char *router_program;
+    const char *adapter; /* program under test */
+    const char *mock;    /* sandbox-mock, for the router's rows */
+    const char *image;
+    const char *settings; /* further YAML lines of sandbox.settings, or NULL */
+    bool quick;           /* few repetitions: to see that all of it runs */
+    struct report report;
+};
+
+/* Each adds its rows; 0, or -1 with a line on stderr. */
+int bench_router(struct bench *bench);
+int bench_create(struct bench *bench);
+int bench_exec(struct bench *bench);
+int bench_run(struct bench *bench);
+int bench_files(struct bench *bench);
+int bench_density(struct bench *bench);
+
+/* Starts router and adapter with the bench's settings and EXTRA lines below `sandbox`. */
+int bench_subject(struct bench *bench, const char *adapter, const char *extra,
+                  struct subject **ret_subject);
+/* One call and its duration; the body's text in RET_BODY if not NULL. -1 on an error answer. */
+int bench_call(struct native_client *client, const char *function, const char *body,
+               double *ret_ms, struct buf *ret_body);
+/* Lets the adapter do what it does in the background (templates, refilling a pool). */
+void bench_settle(struct native_client *client, uint32_t ms);
+/* Pulls the text member KEY out of a JSON object. -1 when it is not there. */
+int bench_text(const struct buf *body, const char *key, char *ret, size_t size);

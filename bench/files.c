@@ -1,0 +1,126 @@
+/* files.c - bytes in and out of a sandbox: files both ways, an exec's stdout, each in MiB/s. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define WAIT_MS 120000
+
+static uint8_t chunk[64u * 1024];
+
+static int open_reader(struct native_client *client, const struct buf *reply,
+                       struct native_stream **ret_stream)
+{
+    json_t *value = json_loadb((const char *)reply->data, reply->size, 0, NULL);
+    json_t *ref = json_object_get(value, "content");
+    const char *id = json_string_value(json_object_get(ref, "channel_id"));
+    const char *key = json_string_value(json_object_get(ref, "access_key"));
+    int ret = id && key ? native_stream_open(client, id, key, false, ret_stream) : -1;
+    json_decref(value);
+    return ret;
+}
+
+/* fs::write from a channel of the same client; MiB/s. */
+static double upload(struct native_client *client, const char *id, size_t total)
+{
+    _cleanup_(buf_done)
+    struct buf refs = { 0 };
+    _cleanup_(native_call_freep)
+    struct native_call *call = NULL;
+    _cleanup_(native_stream_freep)
+    struct native_stream *stream = NULL;
+    char body[1024];
+    if (bench_call(client, "engine::channels::create", "{}", NULL, &refs) < 0)
+        return 0;
+    json_t *value = json_loadb((const char *)refs.data, refs.size, 0, NULL);
+    json_t *ref = json_object_get(value, "reader");
+    char *text = json_dumps(ref, JSON_COMPACT);
+    int size = snprintf(body, sizeof(body),
+                        "{\"sandbox_id\":\"%s\",\"path\":\"/tmp/bench\",\"content\":%s}", id,
+                        text);
+    double start = bench_now_ms();
+    bool begun = size > 0 && size < (int)sizeof(body) &&
+                 native_call_start(client, "sandbox::fs::write", body, (size_t)size, &call) ==
+                     0 &&
+                 native_stream_open(
+                     client, json_string_value(json_object_get(ref, "channel_id")),
+                     json_string_value(json_object_get(ref, "access_key")), true, &stream) == 0;
+    free(text);
+    json_decref(value);
+    for (size_t sent = 0; begun && sent < total; sent += sizeof(chunk))
+        begun = native_stream_write(stream, chunk, sizeof(chunk), WAIT_MS) == 0;
+    if (!begun || native_stream_close(stream) < 0 || native_call_wait(call, WAIT_MS) < 0 ||
+        !native_call_ok(call))
+        return 0;
+    return (double)total / 1048576 / (bench_now_ms() - start) * 1000;
+}
+
+static double download(struct native_client *client, const char *id, size_t total)
+{
+    _cleanup_(buf_done)
+    struct buf reply = { 0 };
+    _cleanup_(native_stream_freep)
+    struct native_stream *stream = NULL;
+    char body[256];
+    snprintf(body, sizeof(body), "{\"sandbox_id\":\"%s\",\"path\":\"/tmp/bench\"}", id);
+    double start = bench_now_ms();
+    if (bench_call(client, "sandbox::fs::read", body, NULL, &reply) < 0 ||
+        open_reader(client, &reply, &stream) < 0)
+        return 0;
+    size_t got = 0;
+    ssize_t count;
+    while ((count = native_stream_read(stream, chunk, sizeof(chunk), WAIT_MS)) > 0)
+        got += (size_t)count;
+    return got == total ? (double)total / 1048576 / (bench_now_ms() - start) * 1000 : 0;
+}
+
+/* What a program writes, read and thrown away beyond the cap. */
+static double stdout_rate(struct native_client *client, const char *id, size_t total)
+{
+    char body[512];
+    double ms;
+    snprintf(body, sizeof(body),
+             "{\"sandbox_id\":\"%s\",\"argv\":[\"head\",\"-c\",\"%zu\",\"/dev/zero\"]}", id,
+             total);
+    if (bench_call(client, "sandbox::exec", body, &ms, NULL) < 0)
+        return 0;
+    return (double)total / 1048576 / ms * 1000;
+}
+
+static int add_rate(struct samples *samples, double rate)
+{
+    return rate > 0 ? samples_add(samples, rate) : -1;
+}
+
+int bench_files(struct bench *bench)
+{
+    _cleanup_(subject_stopp)
+    struct subject *subject = NULL;
+    _cleanup_(buf_done)
+    struct buf reply = { 0 };
+    struct samples up = { 0 }, down = { 0 }, out = { 0 };
+    size_t total = (bench->quick ? 4u : 64u) * 1024 * 1024;
+    char body[128], id[64];
+    if (bench_subject(bench, bench->adapter, NULL, &subject) < 0)
+        return -1;
+    struct native_client *client = subject_client(subject);
+    snprintf(body, sizeof(body), "{\"image\":\"%s\"}", bench->image);
+    int ret = bench_call(client, "sandbox::create", body, NULL, &reply);
+    if (ret == 0)
+        ret = bench_text(&reply, "sandbox_id", id, sizeof(id));
+    for (int round = 0; round < (bench->quick ? 1 : 5) && ret == 0; round++) {
+        ret = add_rate(&up, upload(client, id, total));
+        if (ret == 0)
+            ret = add_rate(&down, download(client, id, total));
+        if (ret == 0)
+            ret = add_rate(&out, stdout_rate(client, id, total));
+    }
+    report_add(&bench->report, "files.up", &up, "MiB/s", NULL);
+    report_add(&bench->report, "files.down", &down, "MiB/s", NULL);
+    report_add(&bench->report, "exec.stdout", &out, "MiB/s", NULL);
+    samples_done(&up);
+    samples_done(&down);
+    samples_done(&out);
+    return ret;
+}

@@ -1,0 +1,103 @@
+/* main.c - sandbox-bench: which rows, against which adapter, written where. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "calibration.h"
+#include "proc.h"
+
+static const char usage[] =
+    "usage: sandbox-bench [OPTION]... [router|create|exec|run|files|density]...\n"
+    "  --adapter PROGRAM  under test; default sandbox-qemu beside this program\n"
+    "  --image NAME       default python\n"
+    "  --quick            few repetitions, to see that all of it runs\n"
+    "  --json FILE        the rows and the calibration as JSON\n"
+    "Without a name: all. Ratios are of medians of one run; absolute times mean little "
+    "elsewhere.\n";
+
+static const struct {
+    const char *name;
+    int (*run)(struct bench *bench);
+} parts[] = {
+    { "router", bench_router }, { "create", bench_create }, { "exec", bench_exec },
+    { "run", bench_run },       { "files", bench_files },   { "density", bench_density },
+};
+
+static bool wanted(const char *name, char **names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return count == 0;
+}
+
+static bool all_known(char **names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < ARRAY_SIZE(parts); j++)
+            known = known || strcmp(names[i], parts[j].name) == 0;
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+static int run(struct bench *bench, char **names, int count)
+{
+    int failed = 0;
+    bool only_router = count == 1 && strcmp(names[0], "router") == 0;
+    if (!only_router && calibrate(bench) < 0)
+        return 1;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        if (wanted(parts[i].name, names, count) && parts[i].run(bench) < 0) {
+            fprintf(stderr, "sandbox-bench: %s failed\n", parts[i].name);
+            failed = 1;
+        }
+    }
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "adapter", required_argument, NULL, 'a' }, { "image", required_argument, NULL, 'i' },
+        { "json", required_argument, NULL, 'j' },    { "quick", no_argument, NULL, 'q' },
+        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+    };
+    char router[4096], adapter[4096], mock[4096];
+    const char *folder = proc_self_directory(), *json = NULL;
+    static struct bench bench;
+    int option;
+    snprintf(router, sizeof(router), "%s/sandbox-router", folder ? folder : ".");
+    snprintf(adapter, sizeof(adapter), "%s/sandbox-qemu", folder ? folder : ".");
+    snprintf(mock, sizeof(mock), "%s/sandbox-mock", folder ? folder : ".");
+    bench = (struct bench){
+        .router_program = router, .adapter = adapter, .mock = mock, .image = "python"
+    };
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option == 'a')
+            bench.adapter = optarg;
+        else if (option == 'i')
+            bench.image = optarg;
+        else if (option == 'j')
+            json = optarg;
+        else if (option == 'q')
+            bench.quick = true;
+        else {
+            fputs(usage, option == 'h' ? stdout : stderr);
+            return option == 'h' ? 0 : 2;
+        }
+    }
+    if (!all_known(argv + optind, argc - optind)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    int failed = run(&bench, argv + optind, argc - optind);
+    int ret = json ? report_write_json(&bench.report, json) : 0;
+    if (ret < 0)
+        fprintf(stderr, "sandbox-bench: %s: %s\n", json, strerror(-ret));
+    return failed || ret < 0;
+}

@@ -1,0 +1,288 @@
+/* router.c - what the router costs: the mock behind it, and the same mock called directly, turn
+ * by turn in one run; streams against a raw AF_UNIX socket. */
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "bench.h"
+#include "proc.h"
+
+#define ROUNDS 10
+#define CHUNK_BYTES (64u * 1024)
+#define WAIT_MS 60000
+
+/* The mock without a router in between. */
+struct direct {
+    struct native_client *client;
+    pid_t pid;
+    int pidfd;
+    char folder[64];
+};
+
+static void direct_stop(struct direct *direct)
+{
+    char path[128];
+    if (direct->pid > 0) {
+        struct pollfd end = { .fd = direct->pidfd, .events = POLLIN };
+        (void)proc_pidfd_signal(direct->pidfd, SIGTERM); /* it may have ended by itself */
+        if (poll(&end, 1, WAIT_MS) != 1)
+            (void)proc_pidfd_signal(direct->pidfd, SIGKILL); /* the same */
+        (void)waitpid(direct->pid, NULL, 0);                 /* our child, it has ended */
+    }
+    closep(&direct->pidfd);
+    native_client_free(direct->client);
+    snprintf(path, sizeof(path), "%s/config.yaml", direct->folder);
+    (void)unlink(path); /* left in /tmp at worst */
+    snprintf(path, sizeof(path), "%s/router.sock", direct->folder);
+    (void)unlink(path);          /* the same */
+    (void)rmdir(direct->folder); /* the same */
+}
+
+static int write_config(const struct direct *direct, const struct bench *bench)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/config.yaml", direct->folder);
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return -errno;
+    fprintf(file,
+            "sandbox:\n  adapter: sandbox-mock\n  runtime_dir: %s\n  settings:\n"
+            "    image_allowlist: [%s]\n",
+            direct->folder, bench->image);
+    return fclose(file) == 0 ? 0 : -errno;
+}
+
+static int direct_start(const struct bench *bench, struct direct *direct)
+{
+    char url[128], config[128];
+    *direct = (struct direct){ .pidfd = -1, .folder = "/tmp/bench.XXXXXX" };
+    if (!mkdtemp(direct->folder) || write_config(direct, bench) < 0)
+        return -1;
+    snprintf(url, sizeof(url), "ipc://%s/router.sock", direct->folder);
+    snprintf(config, sizeof(config), "%s/config.yaml", direct->folder);
+    if (native_client_new_router(url, &direct->client) < 0)
+        return -1;
+    const char *const argv[] = { bench->mock, "--config", config, "--router", url, NULL };
+    if (proc_spawn(&(struct proc_spec){ .program = bench->mock,
+                                        .argv = argv,
+                                        .die_with_parent = true },
+                   &direct->pid, &direct->pidfd) < 0)
+        return -1;
+    return native_client_wait_adapter(direct->client, WAIT_MS) < 0 ? -1 : 0;
+}
+
+/* COUNT calls with IN_FLIGHT at once: each call's latency to SAMPLES, calls/s to RATES. */
+static int load(struct native_client *client, const char *function, size_t in_flight,
+                size_t count, struct samples *samples, struct samples *rates)
+{
+    _cleanup_free_ struct native_call **calls = calloc(in_flight, sizeof(*calls));
+    _cleanup_free_ double *starts = calloc(in_flight, sizeof(*starts));
+    size_t begun = 0, done = 0;
+    double start = bench_now_ms();
+    if (!calls || !starts)
+        return -1;
+    while (done < count) {
+        for (size_t i = 0; i < in_flight; i++) {
+            if (calls[i] && native_call_done(calls[i])) {
+                (void)samples_add(samples,
+                                  (bench_now_ms() - starts[i]) * 1000); /* fewer at worst */
+                native_call_free(take_ptr(calls[i]));
+                done++;
+            }
+            if (!calls[i] && begun < count) {
+                starts[i] = bench_now_ms();
+                if (native_call_start(client, function, "{}", 2, &calls[i]) < 0)
+                    return -1;
+                begun++;
+            }
+        }
+        if (done < count && loop_turn(native_client_loop(client), WAIT_MS) < 0)
+            return -1;
+    }
+    (void)samples_add(rates,
+                      (double)count / (bench_now_ms() - start) * 1000); /* fewer at worst */
+    return 0;
+}
+
+/* Direct and hop in turn, so that the machine's mood hits both. */
+static int compare_calls(struct bench *bench, struct native_client *direct,
+                         struct native_client *hop, size_t in_flight)
+{
+    struct samples direct_us = { 0 }, hop_us = { 0 }, direct_rate = { 0 }, hop_rate = { 0 };
+    char name[64], against[64];
+    size_t count = bench->quick ? 200 : in_flight == 1 ? 1000 : 10000;
+    int ret = 0;
+    for (int round = 0; round < (bench->quick ? 2 : ROUNDS) && ret == 0; round++) {
+        ret = load(direct, "list", in_flight, count, &direct_us, &direct_rate);
+        if (ret == 0)
+            ret = load(hop, "sandbox::list", in_flight, count, &hop_us, &hop_rate);
+    }
+    snprintf(against, sizeof(against), "router.direct.%zu", in_flight);
+    snprintf(name, sizeof(name), "router.hop.%zu", in_flight);
+    report_add(&bench->report, against, &direct_us, "us", NULL);
+    report_add(&bench->report, name, &hop_us, "us", against);
+    snprintf(against, sizeof(against), "router.direct.%zu.rate", in_flight);
+    snprintf(name, sizeof(name), "router.hop.%zu.rate", in_flight);
+    report_add(&bench->report, against, &direct_rate, "calls/s", NULL);
+    report_add(&bench->report, name, &hop_rate, "calls/s", against);
+    samples_done(&direct_us);
+    samples_done(&hop_us);
+    samples_done(&direct_rate);
+    samples_done(&hop_rate);
+    return ret;
+}
+
+static void *raw_writer(void *ctx)
+{
+    const int *fd = ctx;
+    static uint8_t chunk[CHUNK_BYTES];
+    while (write(*fd, chunk, sizeof(chunk)) > 0)
+        ;
+    return NULL;
+}
+
+/* MiB/s of 64 KiB writes through a socket pair. */
+static double raw_socket(size_t total)
+{
+    int fds[2];
+    pthread_t thread;
+    static uint8_t chunk[CHUNK_BYTES];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ||
+        pthread_create(&thread, NULL, raw_writer, &fds[0]) != 0)
+        return 0;
+    double start = bench_now_ms();
+    size_t got = 0;
+    while (got < total) {
+        ssize_t count = read(fds[1], chunk, sizeof(chunk));
+        if (count <= 0)
+            break;
+        got += (size_t)count;
+    }
+    double ms = bench_now_ms() - start;
+    (void)close(fds[1]); /* ends the writer by EPIPE */
+    (void)pthread_join(thread, NULL);
+    (void)close(fds[0]); /* nothing is left in it */
+    return (double)got / 1048576 / ms * 1000;
+}
+
+struct writer {
+    struct native_stream *stream;
+    size_t total;
+};
+
+/* The other client of the channel, in a thread with a loop of its own. */
+static void *channel_writer(void *ctx)
+{
+    struct writer *writer = ctx;
+    static uint8_t chunk[CHUNK_BYTES];
+    for (size_t sent = 0; sent < writer->total; sent += sizeof(chunk)) {
+        if (native_stream_write(writer->stream, chunk, sizeof(chunk), WAIT_MS) < 0)
+            return NULL;
+    }
+    (void)native_stream_close(writer->stream); /* the reader counts bytes */
+    return NULL;
+}
+
+static int open_ends(struct native_client *reader, struct native_client *writer,
+                     struct native_stream **ret_reader, struct native_stream **ret_writer)
+{
+    _cleanup_(buf_done)
+    struct buf body = { 0 };
+    if (bench_call(reader, "engine::channels::create", "{}", NULL, &body) < 0)
+        return -1;
+    json_t *refs = json_loadb((const char *)body.data, body.size, 0, NULL);
+    json_t *ref = json_object_get(refs, "reader");
+    const char *id = json_string_value(json_object_get(ref, "channel_id"));
+    const char *key = json_string_value(json_object_get(ref, "access_key"));
+    int ret = id && key && native_stream_open(reader, id, key, false, ret_reader) == 0 &&
+                      native_stream_open(writer, id, key, true, ret_writer) == 0
+                  ? 0
+                  : -1;
+    json_decref(refs);
+    return ret;
+}
+
+/* MiB/s through the router, from one client to another. */
+static double router_stream(const struct subject *subject, size_t total)
+{
+    _cleanup_(native_client_freep)
+    struct native_client *reader = NULL;
+    _cleanup_(native_client_freep)
+    struct native_client *writer_client = NULL;
+    struct native_stream *from = NULL;
+    struct writer writer = { .total = total };
+    static uint8_t chunk[CHUNK_BYTES];
+    pthread_t thread;
+    if (native_client_new(subject_url(subject), WAIT_MS, &reader) < 0 ||
+        native_client_new(subject_url(subject), WAIT_MS, &writer_client) < 0 ||
+        open_ends(reader, writer_client, &from, &writer.stream) < 0 ||
+        pthread_create(&thread, NULL, channel_writer, &writer) != 0)
+        return 0;
+    double start = bench_now_ms();
+    size_t got = 0;
+    ssize_t count;
+    while ((count = native_stream_read(from, chunk, sizeof(chunk), WAIT_MS)) > 0)
+        got += (size_t)count;
+    double ms = bench_now_ms() - start;
+    (void)pthread_join(thread, NULL);
+    return got == total ? (double)got / 1048576 / ms * 1000 : 0;
+}
+
+static int compare_streams(struct bench *bench, const struct subject *subject)
+{
+    struct samples raw = { 0 }, stream = { 0 };
+    size_t total = (bench->quick ? 16u : 256u) * 1024 * 1024;
+    for (int round = 0; round < (bench->quick ? 1 : 5); round++) {
+        (void)samples_add(&raw, raw_socket(total));                /* fewer at worst */
+        (void)samples_add(&stream, router_stream(subject, total)); /* the same */
+    }
+    report_add(&bench->report, "router.raw_socket", &raw, "MiB/s", NULL);
+    report_add(&bench->report, "router.stream", &stream, "MiB/s", "router.raw_socket");
+    int ret = samples_percentile(&stream, 1) > 0 ? 0 : -1;
+    samples_done(&raw);
+    samples_done(&stream);
+    return ret;
+}
+
+static double rss_mb(pid_t pid)
+{
+    char path[64], line[256];
+    long kb = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "VmRSS: %ld kB", &kb) == 1)
+            break;
+    }
+    if (file)
+        (void)fclose(file); /* read only */
+    return (double)kb / 1024;
+}
+
+int bench_router(struct bench *bench)
+{
+    static const size_t in_flight[] = { 1, 16, 256 };
+    _cleanup_(subject_stopp)
+    struct subject *subject = NULL;
+    struct direct direct;
+    int ret = bench_subject(bench, bench->mock, NULL, &subject);
+    if (ret < 0)
+        return ret;
+    report_add_value(&bench->report, "router.rss_idle", rss_mb(subject_router_pid(subject)),
+                     "MiB", NULL);
+    ret = direct_start(bench, &direct);
+    for (size_t i = 0; i < ARRAY_SIZE(in_flight) && ret == 0; i++)
+        ret = compare_calls(bench, direct.client, subject_client(subject), in_flight[i]);
+    direct_stop(&direct);
+    if (ret == 0)
+        ret = compare_streams(bench, subject);
+    report_add_value(&bench->report, "router.rss_after", rss_mb(subject_router_pid(subject)),
+                     "MiB", NULL);
+    return ret;
+}
