@@ -127,7 +127,7 @@ void handle_exec(struct request *request)
     struct text_list argv = { 0 };
     char id[UUID_TEXT_BYTES];
     struct sandbox *sandbox;
-    struct exec_call *call;
+    struct exec_call *call = NULL;
     struct sandbox_error err = { 0 };
 
     if (check_request(request_body(request), id, &argv, &err) < 0) {

@@ -157,7 +157,8 @@ void reply_store_drop(struct reply_store *store, struct stored_reply *reply)
     if (reply->data || reply->size == 0) {
         free(reply->data);
     } else if (--store->in_file == 0) {
-        (void)ftruncate(store->fd, 0); /* at worst the room comes back later */
+        if (ftruncate(store->fd, 0) < 0)
+            punch(store, 0, (size_t)store->end);
         store->end = 0;
     } else {
         punch(store, reply->offset, reply->size);

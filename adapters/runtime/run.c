@@ -326,7 +326,7 @@ static int run_new(struct request *request, struct run **ret_run, struct sandbox
 void handle_run(struct request *request)
 {
     struct sandbox_error err = { 0 };
-    struct run *run;
+    struct run *run = NULL;
 
     if (check_request(request_body(request), &err) < 0) {
         request_fail(request, &err);
