@@ -17,6 +17,8 @@
 
 /* Bodies of calls that are not answered yet; more is refused (S400). */
 #define REQUESTS_BODY_MAX_BYTES (512u * 1024 * 1024)
+#define REQUEST_NAME_MAX_BYTES 128u
+#define CUT_MARK "..."
 
 enum request_state {
     REQUEST_RECEIVED,  /* not dispatched yet: here only while a test hook holds it */
@@ -145,6 +147,22 @@ static void on_deferred_cancel(void *ctx)
         cancel(request->cancel_ctx);
 }
 
+/* Names come from strangers: a long one is cut, and NUL shows, so that neither can pass for one
+ * of ours. */
+static char *copy_name(struct span operation)
+{
+    bool cut = operation.size > REQUEST_NAME_MAX_BYTES;
+    char *name = calloc(1, REQUEST_NAME_MAX_BYTES + sizeof(CUT_MARK));
+
+    if (!name)
+        return NULL;
+    for (size_t i = 0; i < operation.size && i < REQUEST_NAME_MAX_BYTES; i++)
+        name[i] = operation.data[i] ? operation.data[i] : '?';
+    if (cut)
+        memcpy(name + REQUEST_NAME_MAX_BYTES, CUT_MARK, sizeof(CUT_MARK));
+    return name;
+}
+
 static int request_new(struct requests *requests, uint64_t link, const struct envelope *call,
                        struct request **ret_request)
 {
@@ -153,7 +171,7 @@ static int request_new(struct requests *requests, uint64_t link, const struct en
 
     if (!request)
         return -ENOMEM;
-    request->name = strndup(call->operation.data, call->operation.size);
+    request->name = copy_name(call->operation);
     ret = request->name ? table_put(requests->by_id, call->id, request) : -ENOMEM;
     if (ret < 0) {
         free(request->name);

@@ -84,7 +84,7 @@ static const struct fault *backend_fault(struct backend *backend)
     return fixture.has_fault ? &fixture.fault : NULL;
 }
 
-static const struct backend_ops backend_ops = {
+const struct backend_ops fixture_ops = {
     .open = backend_open,
     .reload = backend_reload,
     .close = backend_close,
@@ -174,7 +174,7 @@ void fixture_prepare(const char *extra)
 void fixture_start_adapter(void)
 {
     char error[ADAPTER_ERROR_MAX];
-    struct adapter_options options = { .ops = &backend_ops,
+    struct adapter_options options = { .ops = &fixture_ops,
                                        .config_path = fixture.settings_path };
 
     ck_assert_msg(adapter_new(fixture.loop, &options, &fixture.adapter, error) == 0,

@@ -44,6 +44,7 @@ struct fixture {
 
 /* The one of this test's process; the back end finds its way back through it. */
 extern struct fixture fixture;
+extern const struct backend_ops fixture_ops;
 
 /* Makes folder, settings and router. EXTRA: further lines of sandbox.settings, or "". */
 void fixture_prepare(const char *extra);

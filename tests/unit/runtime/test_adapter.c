@@ -3,6 +3,7 @@
 #include "serve.h"
 #include "unit.h"
 
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,7 +147,6 @@ START_TEST(test_terminate_answers_and_ends)
     TURN_UNTIL(fixture.loop, fixture.request_count == 1);
     adapter_stop(fixture.adapter);
     ck_assert(adapter_stopping(fixture.adapter));
-    fixture_call(2, "create", "{\"image\":\"python\"}");
     fixture_reply(0, "\"last\"");
     ck_assert_int_eq(loop_run(fixture.loop), 0);
     turn_for(fixture.loop, 50);
@@ -155,15 +155,25 @@ START_TEST(test_terminate_answers_and_ends)
 }
 END_TEST
 
+static struct request *arrived;
+
+static bool hold_call(void *ctx, struct request *request, const char *operation)
+{
+    arrived = request;
+    return true;
+}
+
 START_TEST(test_new_calls_are_refused_while_stopping)
 {
+    fixture.has_fault = true;
+    fixture.fault.called = hold_call;
     fixture_open("");
-    adapter_stop(fixture.adapter);
     fixture_call(2, "create", "{\"image\":\"python\"}");
-    /* The same turn that ends the loop may read the call or not; without it the router's own
-     * S301 is the answer. */
+    TURN_UNTIL(fixture.loop, arrived);
+    adapter_stop(fixture.adapter);
+    fault_go_on(arrived);
     ck_assert_int_eq(loop_run(fixture.loop), 0);
-    fixture_expect_none(ENVELOPE_REPLY);
+    fixture_expect_error(2, "S300", "\"outcome\":\"never_ran\"");
     fixture_close();
 }
 END_TEST
@@ -188,9 +198,83 @@ START_TEST(test_stops_without_a_router)
 }
 END_TEST
 
-UNIT_MAIN("adapter", test_reload_on_hangup, test_reload_on_write, test_reload_on_rename,
-          test_reload_through_a_link, test_bad_settings_change_nothing,
-          test_a_call_keeps_its_settings, test_start_fails_with_a_reason,
-          test_folder_that_cannot_be, test_terminate_answers_and_ends,
-          test_new_calls_are_refused_while_stopping, test_signal_stops,
-          test_stops_without_a_router)
+/* The command line. */
+
+static int run(const char *const *arguments)
+{
+    char *argv[8] = { (char *)"/usr/bin/sandbox-test" };
+    int argc = 1;
+
+    for (; arguments[argc - 1]; argc++)
+        argv[argc] = (char *)arguments[argc - 1];
+    optind = 0; /* getopt begins anew */
+    return adapter_main(argc, argv, &fixture_ops);
+}
+
+START_TEST(test_command_line)
+{
+    static const struct {
+        const char *arguments[4];
+        int code;
+    } lines[] = {
+        { { "--version" }, 0 },
+        { { "--help" }, 0 },
+        { { NULL }, 2 },
+        { { "--no-such-option" }, 2 },
+        { { "--config" }, 2 },
+        { { "--config", "/nonexistent.yaml", "more" }, 2 },
+        { { "--log-format", "xml" }, 2 },
+        { { "--log-level", "loud" }, 2 },
+        { { "--config", "/nonexistent.yaml" }, 1 },
+        { { "--config=/nonexistent.yaml", "--log-format=json", "--log-level=error" }, 1 },
+    };
+
+    ck_assert_int_eq(unsetenv("SANDBOX_CONFIG"), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+        ck_assert_int_eq(run(lines[i].arguments), lines[i].code);
+    ck_assert_int_eq(setenv("SANDBOX_CONFIG", "/nonexistent.yaml", 1), 0);
+    ck_assert_int_eq(run((const char *const[]){ NULL }), 1);
+}
+END_TEST
+
+START_TEST(test_second_signal_exits_at_once)
+{
+    fixture_open("");
+    adapter_stop(fixture.adapter);
+    ck_assert_int_eq(raise(SIGTERM), 0);
+    turn_for(fixture.loop, 1000);
+    ck_abort_msg("still here");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        test_reload_on_hangup,
+        test_reload_on_write,
+        test_reload_on_rename,
+        test_reload_through_a_link,
+        test_bad_settings_change_nothing,
+        test_a_call_keeps_its_settings,
+        test_start_fails_with_a_reason,
+        test_folder_that_cannot_be,
+        test_terminate_answers_and_ends,
+        test_new_calls_are_refused_while_stopping,
+        test_signal_stops,
+        test_stops_without_a_router,
+        test_command_line,
+    };
+    Suite *suite = suite_create("adapter");
+    TCase *test_case = tcase_create("adapter");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, test_case);
+    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+        tcase_add_test(test_case, tests[i]);
+    tcase_add_exit_test(test_case, test_second_signal_exits_at_once, 128 + SIGTERM);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

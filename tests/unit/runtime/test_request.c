@@ -30,6 +30,28 @@ START_TEST(test_unknown_operation)
 }
 END_TEST
 
+START_TEST(test_odd_names)
+{
+    static char name[1 << 20];
+
+    fixture_open("");
+    memset(name, 'x', sizeof(name));
+    fixture_send(&(struct envelope){ .kind = ENVELOPE_CALL,
+                                     .id = 1,
+                                     .operation = { name, sizeof(name) },
+                                     .deadline_ms = ENVELOPE_NO_DEADLINE,
+                                     .body = { "{}", 2 } });
+    fixture_expect_error(1, "S304", "xxx...");
+    fixture_send(&(struct envelope){ .kind = ENVELOPE_CALL,
+                                     .id = 2,
+                                     .operation = { "list\0x", 6 },
+                                     .deadline_ms = ENVELOPE_NO_DEADLINE,
+                                     .body = { "{}", 2 } });
+    fixture_expect_error(2, "S304", "list?x");
+    fixture_close();
+}
+END_TEST
+
 START_TEST(test_optional_operations)
 {
     fixture_open("");
@@ -342,8 +364,8 @@ START_TEST(test_fault_plays_an_older_adapter)
 }
 END_TEST
 
-UNIT_MAIN("request", test_unknown_operation, test_optional_operations, test_body_is_checked,
-          test_own_operation, test_answers_in_any_order, test_events,
+UNIT_MAIN("request", test_unknown_operation, test_odd_names, test_optional_operations,
+          test_body_is_checked, test_own_operation, test_answers_in_any_order, test_events,
           test_cancel_is_told_once_and_still_answered, test_cancel_before_its_function,
           test_forgotten_cancel_function, test_loss_cancels_and_drops_the_answer,
           test_one_id_twice, test_reply_too_large_for_a_message,
