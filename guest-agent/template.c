@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#define SHOWN_BYTES 100 /* of a reference, in messages */
+
 struct piece {
     struct span text; /* literal, or of a name; in the copy */
     char *name;       /* owned; a group by name */
@@ -77,18 +79,24 @@ static bool all_digits(struct span text)
     return text.size > 0;
 }
 
-static int group_missing(struct span text, size_t offset, struct sandbox_error *err)
+/* REFERENCE in the template, without its `$` and braces. */
+static int group_missing(const struct template *template, struct span reference,
+                         struct sandbox_error *err)
 {
+    const bool braced = reference.data[-1] == '{';
+    const char *start = reference.data - (braced ? 2 : 1);
+    const size_t size = reference.size + (braced ? 3 : 1);
+
     return sandbox_error_set(err, S217,
-                             "replacement, offset %zu: the pattern has no group `%.*s`", offset,
-                             (int)(text.size > 100 ? 100 : text.size), text.data);
+                             "replacement `%.*s`, offset %zu: the pattern has no such group",
+                             (int)(size > SHOWN_BYTES ? SHOWN_BYTES : size), start,
+                             (size_t)(start - template->text));
 }
 
 /* A group by number or name, whichever REFERENCE looks like. */
 static int group_add(struct template *template, struct span reference,
                      const struct pattern *pattern, struct sandbox_error *err)
 {
-    const size_t offset = (size_t)(reference.data - template->text);
     struct piece *piece;
     unsigned group = 0;
 
@@ -96,7 +104,7 @@ static int group_add(struct template *template, struct span reference,
         for (size_t i = 0; i < reference.size && group <= UINT16_MAX; i++)
             group = group * 10 + (unsigned)(reference.data[i] - '0');
         if (group > pattern_group_count(pattern))
-            return group_missing(reference, offset, err);
+            return group_missing(template, reference, err);
         piece = piece_add(template);
         if (!piece)
             return no_memory(err);
@@ -110,7 +118,7 @@ static int group_add(struct template *template, struct span reference,
     if (!piece->name)
         return no_memory(err);
     if (reference.size != strlen(piece->name) || !pattern_has_name(pattern, piece->name))
-        return group_missing(reference, offset, err);
+        return group_missing(template, reference, err);
     return 0;
 }
 
