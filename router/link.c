@@ -28,7 +28,6 @@ struct link {
     const char *reason;          /* of the break */
     uint64_t heard_ms;
     uint64_t ping_id;
-    uint64_t received_bytes;
     bool challenged;
     bool paused;
     struct buf scratch; /* messages that are encoded whole */
@@ -49,7 +48,7 @@ static void on_breaking(void *ctx)
     struct link *link = ctx;
 
     sp_free(take_ptr(link->sp));
-    link->events->closed(link->ctx, link->reason); /* may free: nothing follows */
+    link->events->closed(link->ctx, true, link->reason); /* may free: nothing follows */
 }
 
 /* Liveness. */
@@ -131,7 +130,6 @@ static void on_message(void *ctx, uint8_t *data, size_t size)
 
     if (link->state == LINK_BROKEN || link->state == LINK_FINISHING)
         return;
-    link->received_bytes += size;
     if (envelope_decode(data, size, &envelope, &reason) < 0) {
         link_break(link, reason);
         return;
@@ -158,13 +156,13 @@ static void on_drained(void *ctx)
 static void on_closed(void *ctx, int error, const char *reason)
 {
     struct link *link = ctx;
+    bool by_us = error == -EPROTO || error == -EMSGSIZE || error == -ETIMEDOUT;
 
-    (void)error; /* the reason says it in words */
     if (link->state == LINK_BROKEN)
         return; /* `closed` is queued already, with a better reason */
     link->state = LINK_BROKEN;
     loop_timer_disarm(link->timer);
-    link->events->closed(link->ctx, reason); /* may free: nothing follows */
+    link->events->closed(link->ctx, by_us, reason); /* may free: nothing follows */
 }
 
 /* Sending. */
@@ -228,11 +226,6 @@ void link_finish(struct link *link, uint32_t linger_ms)
 int link_peer_uid(const struct link *link, uid_t *ret_uid)
 {
     return link->sp ? sp_peer_uid(link->sp, ret_uid) : -EPIPE;
-}
-
-uint64_t link_received_bytes(const struct link *link)
-{
-    return link->received_bytes;
 }
 
 void link_set_max_message_bytes(struct link *link, size_t max_message_bytes)

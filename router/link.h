@@ -22,8 +22,9 @@ struct link_events {
     void (*drained)(void *ctx);
     /* Something came from a peer that was challenged. Must not free the link. */
     void (*alive)(void *ctx);
-    /* Once, last, never from inside a call of link_*(). REASON is static text. */
-    void (*closed)(void *ctx, const char *reason);
+    /* Once, last, never from inside a call of link_*(). BY_US: the peer broke a rule or was
+     * silent; else it left. REASON is static text. */
+    void (*closed)(void *ctx, bool by_us, const char *reason);
 };
 
 /* Consumes the stream, also on failure. 0 or -errno. */
@@ -56,4 +57,3 @@ void link_break(struct link *link, const char *reason);
 void link_finish(struct link *link, uint32_t linger_ms);
 
 int link_peer_uid(const struct link *link, uid_t *ret_uid);
-uint64_t link_received_bytes(const struct link *link);

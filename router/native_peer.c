@@ -139,6 +139,13 @@ static void on_message(void *ctx, const struct envelope *envelope, uint8_t *data
 
 /* Life. */
 
+static const char *peer_text(const struct native_peer *peer)
+{
+    if (peer->adapter)
+        return peer->adapter->name;
+    return peer->state == PEER_CALLER ? "caller" : "greeting";
+}
+
 static void peer_free(struct native_peer *peer)
 {
     struct front_native *front = peer->front;
@@ -177,13 +184,14 @@ static void peer_end(struct native_peer *peer, const char *reason)
         native_hello_rival_promote(rival);
 }
 
-static void on_closed(void *ctx, const char *reason)
+static void on_closed(void *ctx, bool by_us, const char *reason)
 {
     struct native_peer *peer = ctx;
 
-    if (peer->state != PEER_CLOSING)
+    if (by_us)
         native_peer_counters(peer)->dropped++;
-    log_event(LOG_DEBUG, "native_closed", log_text("why", reason));
+    log_event(by_us ? LOG_WARN : LOG_DEBUG, "native_closed", log_text("peer", peer_text(peer)),
+              log_text("why", reason));
     peer_end(peer, reason);
 }
 
@@ -220,7 +228,7 @@ static int peer_new(struct front_native *front, struct stream *own_stream,
     if (result == 0)
         result = table_new(&peer->calls);
     if (result == 0)
-        result = native_streams_init(&peer->streams, peer->link, front->router->channels);
+        result = native_streams_init(&peer->streams);
     if (result < 0) {
         peer_free(peer);
         return result;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "limits.h"
+#include "native_peer_state.h"
 
 struct native_stream {
     struct native_streams *owner;
@@ -19,10 +20,14 @@ static void stream_forget(struct native_stream *stream)
     free(stream);
 }
 
-static void send_envelope(struct native_streams *streams, const struct envelope *envelope)
+static struct native_peer *peer_of(struct native_streams *streams)
 {
-    if (link_send_envelope(streams->link, envelope) < 0)
-        link_break(streams->link, "a stream's message could not be queued");
+    return CONTAINER_OF(streams, struct native_peer, streams);
+}
+
+static void break_rules(struct native_streams *streams, const char *reason)
+{
+    link_break(peer_of(streams)->link, reason);
 }
 
 static void send_close(struct native_streams *streams, uint64_t id, struct span code,
@@ -32,7 +37,7 @@ static void send_close(struct native_streams *streams, uint64_t id, struct span 
         .kind = ENVELOPE_CLOSE, .id = id, .code = code, .message = message
     };
 
-    send_envelope(streams, &close);
+    native_peer_send(peer_of(streams), &close);
 }
 
 /* From the channel. */
@@ -40,14 +45,9 @@ static void send_close(struct native_streams *streams, uint64_t id, struct span 
 static void on_data(void *ctx, const uint8_t *data, size_t size)
 {
     struct native_stream *stream = ctx;
-    uint8_t head[ENVELOPE_HEAD_MAX];
-    struct iovec parts[] = {
-        { .iov_base = head, .iov_len = envelope_head(ENVELOPE_DATA, stream->id, size, head) },
-        { .iov_base = (void *)data, .iov_len = size },
-    };
 
-    if (link_sendv(stream->owner->link, parts, ARRAY_SIZE(parts)) < 0)
-        link_break(stream->owner->link, "a stream's bytes could not be queued");
+    native_peer_send_body(peer_of(stream->owner), ENVELOPE_DATA, stream->id,
+                          (struct span){ .data = (const char *)data, .size = size });
 }
 
 static void on_grant(void *ctx, uint64_t bytes)
@@ -55,7 +55,7 @@ static void on_grant(void *ctx, uint64_t bytes)
     struct native_stream *stream = ctx;
     struct envelope credit = { .kind = ENVELOPE_CREDIT, .id = stream->id, .credit = bytes };
 
-    send_envelope(stream->owner, &credit);
+    native_peer_send(peer_of(stream->owner), &credit);
 }
 
 static void on_closed(void *ctx, const struct channel_reason *reason)
@@ -88,7 +88,8 @@ static int stream_attach(struct native_stream *stream, const struct envelope *op
     int result = table_put(stream->owner->by_id, stream->id, stream);
 
     if (result == 0) {
-        result = channel_attach(stream->owner->channels, &attach, &stream->end);
+        result = channel_attach(native_peer_router(peer_of(stream->owner))->channels, &attach,
+                                &stream->end);
         if (result < 0)
             (void)table_remove(stream->owner->by_id, stream->id);
     }
@@ -101,7 +102,7 @@ static void handle_open(struct native_streams *streams, const struct envelope *o
     int result = -ENOMEM;
 
     if (table_get(streams->by_id, open->id)) {
-        link_break(streams->link, "the id of an open stream was opened again");
+        break_rules(streams, "the id of an open stream was opened again");
         return;
     }
     if (open->id > streams->highest_id)
@@ -131,20 +132,20 @@ static void handle_data(struct native_stream *stream, const struct envelope *dat
     int result;
 
     if (!stream->is_writer) {
-        link_break(streams->link, "DATA on a stream that the peer reads");
+        break_rules(streams, "DATA on a stream that the peer reads");
         return;
     }
     result = channel_write(end, (const uint8_t *)data->body.data, data->body.size);
     if (result == -EMSGSIZE)
-        link_break(streams->link, "DATA beyond the granted window");
+        break_rules(streams, "DATA beyond the granted window");
     else if (result < 0)
-        link_break(streams->link, "no memory for DATA");
+        break_rules(streams, "no memory for DATA");
 }
 
 static void handle_credit(struct native_stream *stream, const struct envelope *credit)
 {
     if (stream->is_writer)
-        link_break(stream->owner->link, "CREDIT on a stream that the peer writes");
+        break_rules(stream->owner, "CREDIT on a stream that the peer writes");
     else
         channel_grant(stream->end, credit->credit);
 }
@@ -175,7 +176,7 @@ void native_streams_message(struct native_streams *streams, const struct envelop
     if (!stream) {
         /* We may have closed it while this was under way. */
         if (envelope->id > streams->highest_id)
-            link_break(streams->link, "a message for a stream that was never opened");
+            break_rules(streams, "a message for a stream that was never opened");
         return;
     }
     if (envelope->kind == ENVELOPE_DATA)
@@ -186,10 +187,8 @@ void native_streams_message(struct native_streams *streams, const struct envelop
         handle_close(stream, envelope);
 }
 
-int native_streams_init(struct native_streams *streams, struct link *link,
-                        struct channel_set *channels)
+int native_streams_init(struct native_streams *streams)
 {
-    *streams = (struct native_streams){ .link = link, .channels = channels };
     return table_new(&streams->by_id);
 }
 

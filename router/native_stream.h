@@ -2,19 +2,16 @@
  * side, ends of channels on the other (docs/adapter-protocol.md 5). */
 #pragma once
 
-#include "channel.h"
-#include "link.h"
+#include "envelope.h"
 #include "table.h"
 
+/* A member of struct native_peer. */
 struct native_streams {
-    struct link *link;
-    struct channel_set *channels;
     struct table *by_id;
     uint64_t highest_id; /* ever opened: a higher one cannot be of a stream just closed */
 };
 
-int native_streams_init(struct native_streams *streams, struct link *link,
-                        struct channel_set *channels);
+int native_streams_init(struct native_streams *streams); /* 0 or -errno */
 /* The peer is gone: what is open is left, which aborts it. Twice is fine. */
 void native_streams_done(struct native_streams *streams);
 
