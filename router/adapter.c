@@ -19,7 +19,7 @@ struct adapter *adapter_find(const struct adapter_set *set, struct span name)
     {
         struct adapter *adapter = LIST_ENTRY(node, struct adapter, node);
 
-        if (span_equals(name, adapter->name))
+        if (adapter->tenure != ADAPTER_ENDS && span_equals(name, adapter->name))
             return adapter;
     }
     return NULL;
@@ -56,6 +56,12 @@ int adapter_new(struct adapter_set *set, const struct envelope *hello, enum verd
     set->count++;
     *ret_adapter = adapter;
     return 0;
+}
+
+void adapter_check_idle(struct adapter *adapter)
+{
+    if (adapter->in_flight == 0 && adapter->idle)
+        adapter->idle(adapter->idle_ctx);
 }
 
 void adapter_detach(struct adapter *adapter)

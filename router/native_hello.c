@@ -1,7 +1,7 @@
 /* native_hello.c - the greeting of a native connection, and its time as an adapter.
  *
- * Two adapters of one name cannot both be connected: the newcomer waits as the rival of the one
- * that holds the place until that one shows life or is lost. */
+ * Two adapters of one name cannot both have it: the newcomer waits as the rival of the one that
+ * holds the place until that one shows life or is lost; one that retires hands it over. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -61,10 +61,14 @@ static void adapter_begin(struct native_peer *peer, const struct envelope *hello
 {
     struct router *router = native_peer_router(peer);
 
+    struct adapter *retired = adapter_find(&router->adapters, hello->name);
+
     if (adapter_new(&router->adapters, hello, verdict, peer->link, &peer->adapter) < 0) {
         link_break(peer->link, "no memory for an adapter");
         return;
     }
+    if (retired)
+        retired->tenure = ADAPTER_ENDS;
     native_peer_set_state(peer, PEER_ADAPTER);
     router->metrics.adapter_connects++;
     log_event(LOG_INFO, "adapter_connected", log_text("adapter", peer->adapter->name),
@@ -174,13 +178,17 @@ static void greet_adapter(struct native_peer *peer, const struct envelope *hello
 {
     struct router *router = native_peer_router(peer);
     struct adapter *connected = adapter_find(&router->adapters, hello->name);
+    struct adapter *retired = connected && connected->tenure == ADAPTER_RETIRES ? connected
+                                                                                : NULL;
 
-    if (connected)
+    if (connected && !retired)
         rival_begin(peer, peer_of_adapter(peer->front, connected), data, size);
     else if (router->adapters.count == ADAPTERS_MAX)
         link_break(peer->link, "too many adapters are connected");
     else
         adapter_begin(peer, hello, verdict);
+    if (retired && peer->adapter)
+        adapter_check_idle(retired);
 }
 
 void native_hello_message(struct native_peer *peer, const struct envelope *hello,
@@ -215,5 +223,6 @@ void native_hello_adapter_lost(struct native_peer *peer, const char *reason)
     adapter_detach(adapter);
     binding_lost(&router->binding, adapter);
     passthrough_adapter_lost(&router->passthrough, adapter);
+    adapter_check_idle(adapter);
     adapter_free(adapter);
 }

@@ -97,8 +97,7 @@ static void pending_release(struct pending *pending)
     list_prepend(&passthrough->free, &pending->of_caller);
     passthrough->in_use--;
     adapter->in_flight--;
-    if (adapter->in_flight == 0 && adapter->idle)
-        adapter->idle(adapter->idle_ctx);
+    adapter_check_idle(adapter);
 }
 
 static void check_idle(struct passthrough *passthrough)

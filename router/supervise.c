@@ -44,6 +44,9 @@ struct managed {
     struct supervise *supervise;
     char *name;
     char **argv; /* NULL: no program was found */
+    /* RETIRING: its connection, whose `idle` is ours. Borrowed; NULL else. */
+    struct adapter *adapter;
+    bool keeps_name; /* RETIRING: it serves until its successor has connected */
     enum managed_state state;
     struct loop_child *child;
     struct loop_timer *timer;
@@ -74,6 +77,14 @@ static void managed_set_state(struct managed *managed, enum managed_state state)
     managed->state = state;
 }
 
+/* The connection that RETIRING owns is nobody's again. */
+static void managed_let_go(struct managed *managed)
+{
+    if (managed->adapter)
+        managed->adapter->idle = NULL;
+    managed->adapter = NULL;
+}
+
 static void managed_free(struct managed *managed)
 {
     struct supervise *supervise = managed->supervise;
@@ -81,6 +92,7 @@ static void managed_free(struct managed *managed)
     if (supervise->current == managed)
         supervise->current = NULL;
     list_remove(&managed->node);
+    managed_let_go(managed);
     loop_child_free(managed->child);
     loop_timer_free(managed->timer);
     program_free(managed->argv);
@@ -211,31 +223,49 @@ static void on_timer(void *ctx)
 
 /* Ending. */
 
+/* Whoever has the name, unless it is known to be another process. */
+static struct adapter *adapter_of(const struct managed *managed)
+{
+    struct supervise *supervise = managed->supervise;
+    struct adapter *adapter = adapter_find(&supervise->router->adapters,
+                                           span_of_text(managed->name));
+
+    LIST_FOREACH(node, &supervise->managed)
+    {
+        if (adapter && LIST_ENTRY(node, struct managed, node)->adapter == adapter)
+            return NULL;
+    }
+    return adapter;
+}
+
+/* What is ending gets no new call, even if its name is configured again before it is gone. */
 static void managed_stop(struct managed *managed)
 {
+    struct adapter *adapter = managed->adapter ? managed->adapter : adapter_of(managed);
+
+    managed_let_go(managed);
+    if (adapter) {
+        adapter->tenure = ADAPTER_ENDS;
+        binding_lost(&managed->supervise->router->binding, adapter);
+    }
     managed_set_state(managed, MANAGED_STOPPING);
     loop_timer_arm(managed->timer, managed->supervise->timing.stop_ms);
     (void)loop_child_kill(managed->child, SIGTERM); /* -ESRCH: its end is queued */
 }
 
-static struct adapter *adapter_of(const struct managed *managed)
-{
-    return adapter_find(&managed->supervise->router->adapters, span_of_text(managed->name));
-}
-
-/* The last call in flight has ended, or the connection is lost. */
+/* The last call in flight has ended, the successor has come, or the connection is lost. */
 static void on_idle(void *ctx)
 {
     struct managed *managed = ctx;
-    struct adapter *adapter = adapter_of(managed);
+    struct adapter *adapter = managed->adapter;
 
-    if (adapter)
-        adapter->idle = NULL;
+    if (managed->keeps_name && adapter->link && adapter->tenure == ADAPTER_RETIRES)
+        return;
     managed_stop(managed);
 }
 
-/* Another adapter is configured. */
-static void managed_retire(struct managed *managed)
+/* Another program is wanted; KEEPS_NAME: under the same name. */
+static void managed_retire(struct managed *managed, bool keeps_name)
 {
     struct adapter *adapter = adapter_of(managed);
 
@@ -245,22 +275,16 @@ static void managed_retire(struct managed *managed)
         managed_free(managed);
         return;
     }
-    if (!adapter || adapter->in_flight == 0) {
+    if (!adapter || (adapter->in_flight == 0 && !keeps_name)) {
         managed_stop(managed);
         return;
     }
     managed_set_state(managed, MANAGED_RETIRING);
+    managed->adapter = adapter;
+    managed->keeps_name = keeps_name;
+    adapter->tenure = ADAPTER_RETIRES;
     adapter->idle = on_idle;
     adapter->idle_ctx = managed;
-}
-
-/* Neither a callback of the adapter's nor its process outlives this. */
-static void managed_forget_idle(struct managed *managed)
-{
-    struct adapter *adapter = adapter_of(managed);
-
-    if (adapter && adapter->idle_ctx == managed)
-        adapter->idle = NULL;
 }
 
 /* What the settings want. */
@@ -272,8 +296,8 @@ static struct managed *find_retiring(struct supervise *supervise, const char *na
     {
         struct managed *managed = LIST_ENTRY(node, struct managed, node);
 
-        if (managed->state == MANAGED_RETIRING && strcmp(managed->name, name) == 0 &&
-            program_equal(managed->argv, argv))
+        if (managed->state == MANAGED_RETIRING && managed->adapter->tenure == ADAPTER_RETIRES &&
+            strcmp(managed->name, name) == 0 && program_equal(managed->argv, argv))
             return managed;
     }
     return NULL;
@@ -309,7 +333,8 @@ static void supervise_begin(struct supervise *supervise, const char *name, char 
 
     if (managed) { /* swapped there and back: it never stopped */
         program_free(own_argv);
-        managed_forget_idle(managed);
+        managed->adapter->tenure = ADAPTER_STAYS;
+        managed_let_go(managed);
         managed_set_state(managed, MANAGED_RUNNING);
         supervise->current = managed;
         return;
@@ -344,7 +369,7 @@ void supervise_apply(struct supervise *supervise)
         return;
     }
     if (current)
-        managed_retire(current);
+        managed_retire(current, wanted && strcmp(current->name, settings->adapter) == 0);
     if (wanted)
         supervise_begin(supervise, settings->adapter, argv);
 }
@@ -369,7 +394,6 @@ void supervise_stop(struct supervise *supervise, void (*done)(void *ctx), void *
     {
         struct managed *managed = LIST_ENTRY(node, struct managed, node);
 
-        managed_forget_idle(managed);
         if (managed->state == MANAGED_RUNNING || managed->state == MANAGED_RETIRING)
             managed_stop(managed);
         else if (managed->state != MANAGED_STOPPING)
@@ -410,7 +434,6 @@ void supervise_free(struct supervise *supervise)
     while (!list_empty(&supervise->managed)) {
         struct managed *managed = LIST_ENTRY(supervise->managed.next, struct managed, node);
 
-        managed_forget_idle(managed);
         if (managed->child)
             (void)loop_child_kill(managed->child, SIGKILL); /* -ESRCH: it has ended */
         managed_free(managed);
