@@ -200,8 +200,16 @@ static void on_alive(void *ctx)
     native_hello_alive(ctx);
 }
 
+static void on_drained(void *ctx)
+{
+    struct native_peer *peer = ctx;
+
+    native_streams_drained(&peer->streams);
+}
+
 static const struct link_events peer_link_events = {
     .message = on_message,
+    .drained = on_drained,
     .alive = on_alive,
     .closed = on_closed,
 };

@@ -7,11 +7,18 @@
 #include "limits.h"
 #include "native_peer_state.h"
 
+/* Towards a peer whose out-queue is longer than this no stream is opened further; `drained`
+ * comes for every queue that was. */
+#define QUEUE_ENOUGH_BYTES STREAM_HIGH_WATER_BYTES
+
 struct native_stream {
     struct native_streams *owner;
     struct channel_end *end;
     uint64_t id;
     bool is_writer; /* the peer writes */
+    /* The peer reads: what it granted and we have not passed on, and what we have, unused. */
+    uint64_t credit;
+    uint64_t open;
 };
 
 static void stream_forget(struct native_stream *stream)
@@ -42,12 +49,38 @@ static void send_close(struct native_streams *streams, uint64_t id, struct span 
 
 /* From the channel. */
 
+/* A peer may grant without end and read nothing of its socket: what we pass on is no more than
+ * a window at a time, and nothing while much is queued for it. May end the stream. */
+static void pass_credit(struct native_stream *stream)
+{
+    uint64_t bytes = ENVELOPE_WINDOW_BYTES - stream->open;
+
+    if (link_queued_bytes(peer_of(stream->owner)->link) > QUEUE_ENOUGH_BYTES)
+        return;
+    if (bytes > stream->credit)
+        bytes = stream->credit;
+    if (bytes == 0)
+        return;
+    stream->credit -= bytes;
+    stream->open += bytes;
+    channel_grant(stream->end, bytes);
+}
+
+static void add_credit(struct native_stream *stream, uint64_t bytes)
+{
+    if (__builtin_add_overflow(stream->credit, bytes, &stream->credit))
+        stream->credit = UINT64_MAX;
+    pass_credit(stream);
+}
+
 static void on_data(void *ctx, const uint8_t *data, size_t size)
 {
     struct native_stream *stream = ctx;
 
     native_peer_send_body(peer_of(stream->owner), ENVELOPE_DATA, stream->id,
                           (struct span){ .data = (const char *)data, .size = size });
+    stream->open -= size;
+    pass_credit(stream);
 }
 
 static void on_grant(void *ctx, uint64_t bytes)
@@ -121,7 +154,7 @@ static void handle_open(struct native_streams *streams, const struct envelope *o
         send_close(streams, open->id, span_of_text("S218"),
                    span_of_text("no such channel, or its end is taken"));
     } else if (!open->write) {
-        channel_grant(stream->end, ENVELOPE_WINDOW_BYTES); /* the first window; may end it */
+        add_credit(stream, ENVELOPE_WINDOW_BYTES); /* the first window */
     }
 }
 
@@ -147,7 +180,7 @@ static void handle_credit(struct native_stream *stream, const struct envelope *c
     if (stream->is_writer)
         break_rules(stream->owner, "CREDIT on a stream that the peer writes");
     else
-        channel_grant(stream->end, credit->credit);
+        add_credit(stream, credit->credit);
 }
 
 static void handle_close(struct native_stream *stream, const struct envelope *close)
@@ -185,6 +218,16 @@ void native_streams_message(struct native_streams *streams, const struct envelop
         handle_credit(stream, envelope);
     else
         handle_close(stream, envelope);
+}
+
+void native_streams_drained(struct native_streams *streams)
+{
+    struct native_stream *stream;
+
+    for (size_t cursor = 0; (stream = table_next(streams->by_id, &cursor)) != NULL;) {
+        if (!stream->is_writer)
+            pass_credit(stream);
+    }
 }
 
 int native_streams_init(struct native_streams *streams)

@@ -15,5 +15,8 @@ int native_streams_init(struct native_streams *streams); /* 0 or -errno */
 /* The peer is gone: what is open is left, which aborts it. Twice is fine. */
 void native_streams_done(struct native_streams *streams);
 
+/* The peer's out-queue is short again. */
+void native_streams_drained(struct native_streams *streams);
+
 /* A message of the four kinds. One that breaks the rules breaks the link. */
 void native_streams_message(struct native_streams *streams, const struct envelope *envelope);

@@ -242,7 +242,12 @@ START_TEST(test_harm)
         peer_close(&peer);
     }
     ck_assert_uint_eq(fixture.native.peer_count, 1);
+    ck_assert_uint_eq(fixture.router.metrics.fronts[METRICS_FRONT_NATIVE].dropped,
+                      ARRAY_SIZE(harms));
     peer_close(&witness);
+    TURN_UNTIL(fixture.loop, fixture.native.peer_count == 0); /* it left: nothing dropped */
+    ck_assert_uint_eq(fixture.router.metrics.fronts[METRICS_FRONT_NATIVE].dropped,
+                      ARRAY_SIZE(harms));
     fixture_close(&fixture);
 }
 END_TEST

@@ -158,37 +158,44 @@ START_TEST(test_breaches)
 }
 END_TEST
 
+/* Sends on stream 1 whatever is granted, until nothing more is for a while. How much that was.
+ */
+static uint64_t send_all_that_is_granted(struct scene *scene)
+{
+    static uint8_t block[ENVELOPE_DATA_MAX_BYTES];
+    uint64_t window = take_credit(&scene->writer, 1);
+    uint64_t sent = 0;
+
+    while (sent < window) {
+        while (sent < window) {
+            uint64_t left = window - sent;
+            size_t size = left < sizeof(block) ? left : sizeof(block);
+
+            send_data(&scene->writer, 1, block, size);
+            sent += size;
+        }
+        turn_for(scene->fixture.loop, 50);
+        while (!list_empty(&scene->writer.received))
+            window += take_credit(&scene->writer, 1);
+    }
+    return sent;
+}
+
 /* A reader that takes nothing: the writer gets what fits and no more, other streams go on. */
 START_TEST(test_reader_that_never_reads)
 {
-    static uint8_t block[ENVELOPE_DATA_MAX_BYTES];
     struct scene scene;
     struct peer lively;
     struct channel_refs other;
-    uint64_t window = 0, sent = 0;
 
     scene_open(&scene);
     peer_as_caller(&lively, &scene.fixture);
     ck_assert_int_eq(channel_create(scene.fixture.router.channels, 0, &other), 0);
-    open_stream(&scene.reader, &scene.refs, 1, false);
+    open_stream(&scene.reader, &scene.refs, 1, false); /* and grants nothing more */
     open_stream(&scene.writer, &scene.refs, 1, true);
-    window = take_credit(&scene.writer, 1);
-    for (;;) { /* the reader never grants beyond its first window */
-        size_t size = window - sent < sizeof(block) ? window - sent : sizeof(block);
-
-        if (size == 0 && list_empty(&scene.writer.received)) {
-            turn_for(scene.fixture.loop, 50);
-            if (list_empty(&scene.writer.received))
-                break;
-        }
-        if (!list_empty(&scene.writer.received))
-            window += take_credit(&scene.writer, 1);
-        else
-            send_data(&scene.writer, 1, block, size);
-        sent += list_empty(&scene.writer.received) ? size : 0;
-    }
-    ck_assert_uint_le(window, ENVELOPE_WINDOW_BYTES + CHANNEL_HELD_BYTES);
-    ck_assert_uint_le(channel_set_held_bytes(scene.fixture.router.channels),
+    ck_assert_uint_eq(send_all_that_is_granted(&scene),
+                      ENVELOPE_WINDOW_BYTES + CHANNEL_HELD_BYTES);
+    ck_assert_uint_eq(channel_set_held_bytes(scene.fixture.router.channels),
                       CHANNEL_HELD_BYTES);
 
     open_stream(&lively, &other, 5, false);
@@ -200,6 +207,37 @@ START_TEST(test_reader_that_never_reads)
     peer_expect(&lively, ENVELOPE_DATA);
     expect_close(&lively, 5, NULL);
     peer_close(&lively);
+    scene_close(&scene);
+}
+END_TEST
+
+/* A reader that grants without end and reads nothing of its socket: the router holds little. */
+START_TEST(test_endless_credit)
+{
+    struct scene scene;
+    uint64_t sent;
+    size_t taken = 0;
+
+    scene_open(&scene);
+    open_stream(&scene.reader, &scene.refs, 1, false);
+    peer_send(&scene.reader,
+              &(struct envelope){ .kind = ENVELOPE_CREDIT, .id = 1, .credit = UINT64_MAX });
+    open_stream(&scene.writer, &scene.refs, 1, true);
+    turn_for(scene.fixture.loop, 50);
+    sp_pause(scene.reader.sp);
+    sent = send_all_that_is_granted(&scene);
+    /* Its socket, two chunks on their way, the queue and the channel. */
+    ck_assert_uint_le(sent,
+                      STREAM_HIGH_WATER_BYTES + 4 * ENVELOPE_WINDOW_BYTES + CHANNEL_HELD_BYTES);
+    send_close(&scene.writer, 1, NULL, NULL);
+    sp_resume(scene.reader.sp); /* it reads after all: all comes */
+    while (taken < sent) {
+        struct received *data = peer_take(&scene.reader, ENVELOPE_DATA);
+
+        taken += data->envelope.body.size;
+        free(data);
+    }
+    expect_close(&scene.reader, 1, NULL);
     scene_close(&scene);
 }
 END_TEST
@@ -255,4 +293,4 @@ START_TEST(test_reasons_pass)
 END_TEST
 
 UNIT_MAIN("router.native_stream", test_round, test_refused_opens, test_breaches,
-          test_reader_that_never_reads, test_lost_ends, test_reasons_pass)
+          test_reader_that_never_reads, test_endless_credit, test_lost_ends, test_reasons_pass)
