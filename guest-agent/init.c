@@ -207,7 +207,7 @@ static int prepare(int *ret_fd)
 
 _Noreturn void init_machine(init_run_fn run)
 {
-    int fd;
+    int fd = -1;
 
     if (prepare(&fd) == 0)
         (void)run(fd, open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);

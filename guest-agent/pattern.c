@@ -189,6 +189,8 @@ int pattern_match(struct pattern *pattern, const struct pattern_subject *subject
     result = match_by_stretches(pattern, subject);
     if (result == PCRE2_ERROR_NOMATCH)
         return 0;
+    if (result < 0 && job_cancelled(pattern->job))
+        return sandbox_error_set(err, S216, "the call was cancelled");
     return result < 0 ? pattern_error(pattern, result, subject->from, err) : 1;
 }
 

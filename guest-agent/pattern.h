@@ -38,7 +38,7 @@ struct pattern_subject {
     bool again_here; /* only at `from`, and not empty: after an empty match there */
 };
 
-/* 1: found; 0: not; -1: S217, too costly, or cancelled. */
+/* 1: found; 0: not; -1: S217, too costly; S216, cancelled. */
 int pattern_match(struct pattern *pattern, const struct pattern_subject *subject,
                   struct sandbox_error *err);
 

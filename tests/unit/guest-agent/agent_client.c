@@ -187,6 +187,13 @@ bool agent_client_receive(struct agent_client *client, struct agent_frame *ret_f
     return true;
 }
 
+bool agent_client_silent(struct agent_client *client, int wait_ms)
+{
+    struct pollfd source = { .fd = client->fd, .events = POLLIN };
+
+    return client->in.size == client->handed_out && poll(&source, 1, wait_ms) == 0;
+}
+
 static void answer_error(struct agent_answer *answer, const struct agent_frame *frame)
 {
     struct guest_error error;

@@ -51,6 +51,8 @@ uint64_t agent_client_call(struct agent_client *client, const char *operation,
 /* The next frame; its spans live until the next one. False: the channel ended. */
 bool agent_client_receive(struct agent_client *client, struct agent_frame *ret_frame,
                           int timeout_ms);
+/* Whether nothing comes for so long. */
+bool agent_client_silent(struct agent_client *client, int wait_ms);
 /* Collects the frames of call ID to its end, granting credit; others must not come. */
 void agent_client_finish(struct agent_client *client, uint64_t id,
                          struct agent_answer *ret_answer);
