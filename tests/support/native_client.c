@@ -46,6 +46,7 @@ struct native_stream {
     bool aborted;
     uint64_t credit;
     struct buf incoming;
+    char code[8];
     char reason[256];
 };
 
@@ -75,14 +76,21 @@ static struct native_stream *stream_find(struct native_client *client, uint64_t 
     return stream;
 }
 
-static void stream_break(struct native_stream *stream, const char *reason, size_t size)
+static void copy_text(char *to, size_t size, struct span from)
+{
+    if (from.size >= size)
+        from.size = size - 1;
+    if (from.size > 0)
+        memcpy(to, from.data, from.size);
+    to[from.size] = '\0';
+}
+
+static void stream_break(struct native_stream *stream, struct span code, struct span reason)
 {
     stream->ended = true;
     stream->aborted = true;
-    if (size >= sizeof(stream->reason))
-        size = sizeof(stream->reason) - 1;
-    memcpy(stream->reason, reason, size);
-    stream->reason[size] = '\0';
+    copy_text(stream->code, sizeof(stream->code), code);
+    copy_text(stream->reason, sizeof(stream->reason), reason);
 }
 
 static void on_call_message(struct native_client *client, const struct envelope *message)
@@ -115,7 +123,7 @@ static void on_stream_message(struct native_client *client, const struct envelop
     else if (message->kind == ENVELOPE_CREDIT)
         stream->credit += message->credit;
     else if (message->code.data)
-        stream_break(stream, message->message.data, message->message.size);
+        stream_break(stream, message->code, message->message);
     else
         stream->ended = true;
 }
@@ -181,7 +189,7 @@ static void on_closed(void *ctx, int error, const char *reason)
     client->lost = true;
     for (struct native_stream *stream = client->streams; stream; stream = stream->next) {
         if (!stream->ended)
-            stream_break(stream, reason, strlen(reason));
+            stream_break(stream, (struct span){ 0 }, span_of_text(reason));
     }
 }
 
@@ -562,6 +570,11 @@ ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size
                                           });
     }
     return (ssize_t)size;
+}
+
+const char *native_stream_code(const struct native_stream *stream)
+{
+    return stream->code;
 }
 
 const char *native_stream_reason(const struct native_stream *stream)

@@ -76,6 +76,7 @@ int native_stream_close(struct native_stream *stream);
 /* Reads up to SIZE bytes; 0 bytes at the clean end; -ECONNRESET after an abort, see _reason. */
 ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,
                            uint32_t timeout_ms);
+const char *native_stream_code(const struct native_stream *stream); /* of an abort, or "" */
 const char *native_stream_reason(const struct native_stream *stream);
 /* Drops it: an abort unless it has ended. */
 void native_stream_free(struct native_stream *stream);
