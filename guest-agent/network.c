@@ -16,6 +16,8 @@
 
 #include "cleanup.h"
 
+#define MAC_BYTES 6
+
 /* `address/prefix` in two. */
 struct cidr {
     char address[INET6_ADDRSTRLEN];
@@ -84,16 +86,18 @@ static int interface_find(char ret_name[IFNAMSIZ])
 
 static int set_hardware_address(int fd, const char *name, const char *mac)
 {
-    unsigned bytes[6];
     struct ifreq request;
 
-    if (sscanf(mac, "%2x:%2x:%2x:%2x:%2x:%2x", &bytes[0], &bytes[1], &bytes[2], &bytes[3],
-               &bytes[4], &bytes[5]) != 6)
-        return -EINVAL;
     request_init(&request, name);
     request.ifr_hwaddr.sa_family = ARPHRD_ETHER;
-    for (int i = 0; i < 6; i++)
-        request.ifr_hwaddr.sa_data[i] = (char)bytes[i];
+    for (int i = 0; i < MAC_BYTES; i++) {
+        char *end;
+
+        request.ifr_hwaddr.sa_data[i] = (char)strtoul(mac, &end, 16);
+        if (end != mac + 2 || *end != (i < MAC_BYTES - 1 ? ':' : 0))
+            return -EINVAL;
+        mac = end + 1;
+    }
     return ioctl(fd, SIOCSIFHWADDR, &request) < 0 ? -errno : 0;
 }
 
