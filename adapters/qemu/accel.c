@@ -1,0 +1,108 @@
+/* accel.c - see accel.h. */
+#include "accel.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define KVM_API 12
+#define NS_A_SECOND 1000000000u
+#define MEASURE_NS 50000000u /* within 0.001 % of the rate */
+
+static const struct {
+    const char *name;
+    const char *isolation;
+} accel_rows[] = {
+    [ACCEL_TCG] = { "tcg", "emulated" },
+    [ACCEL_KVM] = { "kvm", "hardware" },
+};
+static_assert(ARRAY_SIZE(accel_rows) == ACCEL_KIND_MAX, "a row for each kind");
+
+const char *accel_name(const struct accel *accel)
+{
+    return accel_rows[accel->kind].name;
+}
+
+const char *accel_isolation(const struct accel *accel)
+{
+    return accel_rows[accel->kind].isolation;
+}
+
+uint64_t accel_khz(uint64_t ticks, uint64_t ns)
+{
+    __extension__ typedef unsigned __int128 wide;
+
+    if (ns == 0)
+        return 0;
+    return (uint64_t)(((wide)ticks * 1000000 + ns / 2) / ns);
+}
+
+#if defined(__x86_64__)
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (uint64_t)now.tv_sec * NS_A_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t tsc_measure(void)
+{
+    uint64_t began_ns = clock_ns();
+    uint64_t began_ticks = __rdtsc();
+    uint64_t now_ns;
+
+    do
+        now_ns = clock_ns();
+    while (now_ns - began_ns < MEASURE_NS);
+    return accel_khz(__rdtsc() - began_ticks, now_ns - began_ns);
+}
+#else
+static uint64_t tsc_measure(void)
+{
+    return 0;
+}
+#endif
+
+/* 0, or -errno: no KVM that we may use. */
+static int kvm_open(struct accel *accel)
+{
+    _cleanup_close_ int fd = open(ACCEL_KVM_PATH, O_RDWR | O_CLOEXEC);
+    _cleanup_close_ int vm_fd = -1;
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return -errno;
+    if (ioctl(fd, KVM_GET_API_VERSION, 0) != KVM_API)
+        return -ENOTSUP;
+    vm_fd = ioctl(fd, KVM_CREATE_VM, 0); /* there may be a device and no permission to use it */
+    if (vm_fd < 0)
+        return -errno;
+    if ((status.st_mode & 0060) == 0060 && (status.st_mode & 0006) != 0006)
+        accel->kvm_group = status.st_gid;
+    return 0;
+}
+
+int accel_choose(const char *wanted, struct accel *ret_accel, struct sandbox_error *err)
+{
+    struct accel accel = { .kind = ACCEL_TCG };
+    int result = strcmp(wanted, "tcg") == 0 ? -ENODEV : kvm_open(&accel);
+
+    if (result == 0)
+        accel.kind = ACCEL_KVM;
+    else if (strcmp(wanted, "kvm") == 0)
+        return sandbox_error_set(err, S300, "sandbox.qemu.acceleration is kvm, but %s: %s",
+                                 ACCEL_KVM_PATH, strerror(-result));
+    if (accel.kind == ACCEL_TCG)
+        accel.tsc_khz = tsc_measure();
+    *ret_accel = accel;
+    return 0;
+}

@@ -1,0 +1,231 @@
+/* confine.c - see confine.h. */
+#include "confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "confine_landlock.h"
+#include "log.h"
+#include "proc.h"
+
+#define OPEN_FILES_MAX 256
+#define OOM_SCORE_ADJ "500" /* a machine goes before the adapter that serves all others */
+
+/* In the child: system calls only. */
+
+static int write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : write(fd, text, strlen(text));
+    int error = errno;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return size < 0 ? -error : 0;
+}
+
+/* "ID ID 1\n": the same id inside as outside. */
+static int write_map(const char *path, unsigned id)
+{
+    char text[40], digits[12];
+    size_t count = 0, size = 0;
+
+    do
+        digits[count++] = (char)('0' + id % 10);
+    while ((id /= 10) > 0);
+    for (int twice = 0; twice < 2; twice++) {
+        for (size_t i = count; i > 0; i--)
+            text[size++] = digits[i - 1];
+        text[size++] = ' ';
+    }
+    text[size++] = '1';
+    text[size] = 0;
+    return write_text(path, text);
+}
+
+static int child_namespaces(const struct confine *confine)
+{
+    int flags = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS;
+    int result = 0;
+
+    if (!confine->namespaces)
+        return 0;
+    if (unshare(confine->is_root ? flags : flags | CLONE_NEWUSER) < 0)
+        return -errno;
+    if (!confine->is_root) {
+        result = write_text("/proc/self/setgroups", "deny");
+        if (result == 0)
+            result = write_map("/proc/self/uid_map", confine->own_uid);
+        if (result == 0)
+            result = write_map("/proc/self/gid_map", confine->own_gid);
+    }
+    if (result == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        result = -errno;
+    return result;
+}
+
+static int child_limits(void)
+{
+    const struct rlimit files = { OPEN_FILES_MAX, OPEN_FILES_MAX };
+    const struct rlimit none = { 0, 0 };
+
+    (void)write_text("/proc/self/oom_score_adj", OOM_SCORE_ADJ); /* may be forbidden to raise */
+    if (setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
+        return -errno;
+    return 0;
+}
+
+static int child_drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+    return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+/* The kernel keeps capabilities per thread, and a fresh child has one. The raw calls: libc's
+ * would signal the threads of the adapter, whose list this copy still has. */
+static int child_user(const struct confine *confine)
+{
+    const gid_t groups[] = { confine->extra_group };
+
+    if (!confine->is_root)
+        return child_drop_capabilities();
+    for (int capability = 0; capability <= 63; capability++)
+        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* those that exist */
+    if (syscall(SYS_setgroups, confine->extra_group ? 1 : 0, groups) < 0 ||
+        syscall(SYS_setresgid, confine->gid, confine->gid, confine->gid) < 0 ||
+        syscall(SYS_setresuid, confine->uid, confine->uid, confine->uid) < 0)
+        return -errno;
+    return child_drop_capabilities();
+}
+
+int confine_child(void *ctx)
+{
+    const struct confine_child *child = ctx;
+    int result = child_namespaces(child->confine);
+
+    if (result == 0)
+        result = child_limits();
+    if (result == 0)
+        result = child_user(child->confine);
+    if (result == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        result = -errno;
+    if (result == 0 && child->rules_fd >= 0)
+        result = confine_landlock_enter(child->rules_fd);
+    return result;
+}
+
+/* In the adapter. */
+
+static int lookup_user(struct confine *confine, const char *user, struct sandbox_error *err)
+{
+    const struct passwd *entry = getpwnam(user);
+
+    if (!confine->is_root)
+        return 0;
+    if (!entry || entry->pw_uid == 0)
+        return sandbox_error_set(err, S300, "sandbox.qemu.user %s is %s", user,
+                                 entry ? "root" : "unknown");
+    confine->uid = entry->pw_uid;
+    confine->gid = entry->pw_gid;
+    return 0;
+}
+
+/* Whether a program can be started so. */
+static int try_out(const struct confine *confine)
+{
+    const char *const argv[] = { "true", NULL };
+    struct confine_child child = { .confine = confine, .rules_fd = -1 };
+    _cleanup_close_ int pidfd = -1;
+    siginfo_t end = { 0 };
+    pid_t pid;
+    int result = proc_spawn(&(struct proc_spec){ .program = "true",
+                                                 .argv = argv,
+                                                 .before_exec = confine_child,
+                                                 .before_exec_ctx = &child },
+                            &pid, &pidfd);
+
+    if (result == 0)
+        (void)waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED); /* it does nothing, so it ends */
+    return result;
+}
+
+static void warn_missing(const char *layer, int error)
+{
+    log_event(LOG_WARN, "confine_missing", log_text("layer", layer),
+              log_text("error", strerror(-error)));
+}
+
+/* /opt/qemu for /opt/qemu/bin/qemu; NULL where the system's folders have it anyway. */
+static char *program_folder(const char *program)
+{
+    char *path = strchr(program, '/') ? realpath(program, NULL) : NULL;
+
+    for (int up = 0; path && up < 2; up++) {
+        char *slash = strrchr(path, '/');
+
+        if (slash)
+            *slash = 0;
+    }
+    if (path && (!*path || strcmp(path, "/usr") == 0)) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+int confine_init(struct confine *confine, const struct confine_options *options,
+                 struct sandbox_error *err)
+{
+    int result;
+
+    *confine = (struct confine){
+        .is_root = geteuid() == 0,
+        .namespaces = true,
+        .extra_group = options->extra_group,
+        .own_uid = geteuid(),
+        .own_gid = getegid(),
+    };
+    if (lookup_user(confine, options->user, err) < 0)
+        return -1;
+    result = try_out(confine);
+    if (result < 0) {
+        warn_missing("namespaces", result);
+        confine->namespaces = false;
+        result = try_out(confine);
+    }
+    if (result < 0)
+        return sandbox_error_set(err, S300, "a program cannot be started as user %s: %s",
+                                 options->user, strerror(-result));
+    result = confine_landlock_version(&confine->landlock);
+    if (result < 0)
+        warn_missing("landlock", result);
+    confine->program_folder = program_folder(options->program);
+    return 0;
+}
+
+void confine_done(struct confine *confine)
+{
+    free(take_ptr(confine->program_folder));
+}
+
+int confine_rules(const struct confine *confine, const int *fds, size_t fd_count)
+{
+    if (confine->landlock == 0)
+        return -1;
+    return confine_landlock_rules(confine->landlock, confine->program_folder, fds, fd_count);
+}

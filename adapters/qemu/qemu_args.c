@@ -1,0 +1,178 @@
+/* qemu_args.c - see qemu_args.h. docs/qemu.md tells why each of these is there. */
+#include "qemu_args.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "codec.h"
+
+/* Fewer words cost boot time or idle time, see docs/qemu.md. */
+#define KERNEL_WORDS                                                                           \
+    "console=ttyS0 quiet panic=-1 reboot=t nokaslr cryptomgr.notests init_on_alloc=0 "         \
+    "random.trust_cpu=on"
+
+static _printf_(2, 3) int add(struct text_list *to, const char *format, ...)
+{
+    _cleanup_free_ char *text = NULL;
+    va_list arguments;
+    int size;
+
+    va_start(arguments, format);
+    size = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (size < 0) {
+        text = NULL;
+        return -ENOMEM;
+    }
+    return text_list_append(to, text);
+}
+
+static int add_all(struct text_list *to, const char *const *texts, size_t count)
+{
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < count; i++)
+        result = text_list_append(to, texts[i]);
+    return result;
+}
+#define ADD_ALL(to, ...)                                                                       \
+    add_all(to, (const char *const[]){ __VA_ARGS__ },                                          \
+            ARRAY_SIZE(((const char *const[]){ __VA_ARGS__ })))
+
+static int add_machine(const struct qemu_args_spec *spec, struct text_list *to)
+{
+    const bool saved = spec->mode != QEMU_COLD;
+    int result = ADD_ALL(to, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                         "-sandbox", QEMU_SECCOMP, "-machine");
+
+    if (result == 0)
+        result = add(to, "microvm,acpi=on,usb=off,isa-serial=on%s",
+                     saved ? ",memory-backend=ram" : "");
+    if (result == 0 && saved)
+        result = add(to, "-object");
+    if (result == 0 && saved)
+        result = add(
+            to, "memory-backend-file,id=ram,size=%uM,mem-path=/proc/self/fd/%d,share=%s",
+            spec->shape.memory_mb, QEMU_FD_MEMORY, spec->mode == QEMU_TEMPLATE ? "on" : "off");
+    if (result == 0)
+        result = ADD_ALL(to, "-m");
+    if (result == 0)
+        result = add(to, "%uM", spec->shape.memory_mb);
+    if (result == 0)
+        result = ADD_ALL(to, "-smp");
+    return result < 0 ? result : add(to, "%u", spec->shape.cpus);
+}
+
+static int add_processor(const struct qemu_args_spec *spec, struct text_list *to)
+{
+    static const char *const models[] = { [ACCEL_TCG] = "max", [ACCEL_KVM] = "host" };
+    static_assert(ARRAY_SIZE(models) == ACCEL_KIND_MAX, "a model for each kind");
+    int result = ADD_ALL(to, "-cpu", models[spec->accel.kind], "-accel");
+
+    if (result < 0)
+        return result;
+    if (spec->accel.kind == ACCEL_KVM)
+        return add(to, "kvm");
+    return add(to, "tcg,thread=%s,tb-size=%u", spec->shape.cpus == 1 ? "single" : "multi",
+               spec->translation_mb);
+}
+
+static int add_kernel(const struct qemu_args_spec *spec, struct text_list *to)
+{
+    char clock[96] = "";
+    int result = ADD_ALL(to, "-kernel");
+
+    /* A microVM has no timer to measure the TSC with, and TCG no CPUID leaf that tells. */
+    if (spec->accel.kind == ACCEL_TCG && spec->accel.tsc_khz > 0)
+        (void)snprintf(clock, sizeof(clock), " tsc_early_khz=%llu tsc=reliable no_timer_check",
+                       (unsigned long long)spec->accel.tsc_khz);
+    if (result == 0)
+        result = add(to, "/proc/self/fd/%d", QEMU_FD_KERNEL);
+    if (result == 0)
+        result = ADD_ALL(to, "-initrd");
+    if (result == 0)
+        result = add(to, "/proc/self/fd/%d", QEMU_FD_INITRD);
+    if (result == 0)
+        result = ADD_ALL(to, "-append");
+    return result < 0 ? result
+                      : add(to, KERNEL_WORDS "%s%s%s", clock, spec->command_line ? " " : "",
+                            spec->command_line ? spec->command_line : "");
+}
+
+/* A disk that outlives nothing needs no flush, and no lock on a file without a name. */
+static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, bool read_only)
+{
+    int result = ADD_ALL(to, "-add-fd");
+
+    if (result == 0)
+        result = add(to, "fd=%d,set=%d", fd, fd);
+    if (result == 0)
+        result = ADD_ALL(to, "-blockdev");
+    if (result == 0)
+        result = add(to,
+                     "driver=raw,node-name=%s,read-only=%s,cache.no-flush=on,file.driver=file,"
+                     "file.filename=/dev/fdset/%d,file.locking=off,file.cache.no-flush=on",
+                     name, read_only ? "on" : "off", fd);
+    if (result == 0)
+        result = ADD_ALL(to, "-device");
+    return result < 0 ? result : add(to, "virtio-blk-device,drive=%s", name);
+}
+
+static int add_channels(struct text_list *to)
+{
+    int result = ADD_ALL(to, "-chardev");
+
+    if (result == 0)
+        result = add(to, "socket,id=agent,fd=%d", QEMU_FD_AGENT);
+    if (result == 0)
+        result = ADD_ALL(to, "-device", "virtio-serial-device,max_ports=2", "-device",
+                         "virtserialport,chardev=agent,name=agent", "-chardev",
+                         "stdio,id=console,signal=off", "-serial", "chardev:console",
+                         "-chardev");
+    if (result == 0)
+        result = add(to, "socket,id=qmp,fd=%d", QEMU_FD_QMP);
+    return result < 0 ? result : ADD_ALL(to, "-mon", "chardev=qmp,mode=control");
+}
+
+/* The template's interface has no peer: what is behind it is no part of the state. */
+static int add_network(const struct qemu_args_spec *spec, struct text_list *to)
+{
+    if (!spec->shape.network)
+        return 0;
+    if (spec->mode == QEMU_TEMPLATE)
+        return ADD_ALL(to, "-device", "virtio-net-device,mac=" QEMU_MAC);
+    int result = ADD_ALL(to, "-netdev");
+
+    if (result == 0)
+        result = add(to, "dgram,id=net,local.type=fd,local.str=%d", QEMU_FD_NETWORK);
+    return result < 0 ? result
+                      : ADD_ALL(to, "-device", "virtio-net-device,netdev=net,mac=" QEMU_MAC);
+}
+
+int qemu_args_build(const struct qemu_args_spec *spec, struct text_list *to)
+{
+    int result = text_list_append(to, spec->program);
+
+    if (result == 0)
+        result = add_machine(spec, to);
+    if (result == 0)
+        result = add_processor(spec, to);
+    if (result == 0 && spec->mode != QEMU_CLONE)
+        result = add_kernel(spec, to);
+    if (result == 0)
+        result = add_channels(to);
+    if (result == 0)
+        result = add_disk(to, "image", QEMU_FD_IMAGE, true);
+    if (result == 0)
+        result = add_disk(to, "disk", QEMU_FD_DISK, false);
+    if (result == 0)
+        result = add_network(spec, to);
+    if (result == 0)
+        result = ADD_ALL(to, "-device", "virtio-rng-device");
+    if (result == 0 && spec->mode == QEMU_CLONE)
+        result = ADD_ALL(to, "-incoming", "defer");
+    return result;
+}

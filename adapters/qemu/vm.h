@@ -1,0 +1,73 @@
+/* vm.h - one QEMU: its process, monitor, console and the socket of its guest's agent.
+ *
+ * It knows no sandbox and no template: who made it says how it begins (cold, template, clone)
+ * and decides what becomes of it. A machine ends with its adapter, whatever happens. */
+#pragma once
+
+#include <stdint.h>
+
+#include "error.h"
+#include "loop.h"
+#include "qemu_args.h"
+#include "qmp.h"
+
+struct backend;
+struct vm;
+
+enum vm_state {
+    VM_BOOTING,   /* kernel and agent start; ends with the agent's first bytes */
+    VM_RESTORING, /* a clone loads its state and is let go on */
+    VM_UP,        /* the agent's socket may be taken and used */
+    VM_STOPPING,  /* killed, not reaped yet */
+    VM_GONE,      /* reaped; `gone` was called, or is about to be */
+    VM_STATE_MAX
+};
+
+/* All descriptors are borrowed; -1: not of this mode. */
+struct vm_spec {
+    const char *name; /* for the log; copied */
+    enum qemu_mode mode;
+    struct qemu_shape shape;
+    int image_fd;
+    int disk_fd;
+    int kernel_fd;
+    int initrd_fd;
+    int memory_fd;
+    int state_fd;
+    int network_fd;
+};
+
+/* Never from inside a call to the vm. */
+struct vm_events {
+    /* VM_UP was reached. Cold and template: the agent's HELLO waits in the socket. */
+    void (*up)(void *ctx);
+    /* Once, last. REASON in words; CONSOLE is the end of what the machine wrote. Borrowed for
+     * the call, in which the vm may be freed. */
+    void (*gone)(void *ctx, const char *reason, const char *console);
+};
+
+int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_events *events,
+           void *ctx, struct vm **ret_vm, struct sandbox_error *err);
+
+enum vm_state vm_state(const struct vm *vm);
+const char *vm_name(const struct vm *vm);
+/* Milliseconds from its start until VM_UP, or until now. */
+uint64_t vm_start_ms(const struct vm *vm);
+
+/* Another owner, and another name for the log (NULL: keeps it). */
+void vm_hand_over(struct vm *vm, const char *name, const struct vm_events *events, void *ctx);
+
+/* The host's end of the agent's socket; the vm keeps it. */
+int vm_agent_fd(const struct vm *vm);
+/* Hands the socket out, once. HELLO (SIZE 0: none) is put in front of what the guest will say:
+ * a clone's agent has greeted in its template. -1: out of room, or taken before. */
+int vm_take_agent(struct vm *vm, const void *hello, size_t size);
+
+/* QEMU's monitor; NULL after its end. */
+struct qmp *vm_qmp(struct vm *vm);
+
+/* Kills it; `gone` follows with REASON. 0 or -errno; 0 when it is being killed or gone. */
+int vm_kill(struct vm *vm, const char *reason);
+/* Any time. Kills what is alive; its process is reaped in the background. */
+void vm_free(struct vm *vm);
+DEFINE_CLEANUP(struct vm *, vm_free)

@@ -1,0 +1,215 @@
+/* vm_spawn.c - the start of a vm: sockets, descriptors, confinement, process. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "backend_state.h"
+#include "codec.h"
+#include "log.h"
+#include "proc.h"
+#include "vm_state.h"
+
+/* The child's ends. */
+struct vm_ends {
+    int qmp_fd;
+    int agent_fd;
+    int console_fd;
+    int rules_fd;
+};
+
+static const struct vm_ends no_ends = { -1, -1, -1, -1 };
+
+static void ends_close(struct vm_ends *ends)
+{
+    closep(&ends->qmp_fd);
+    closep(&ends->agent_fd);
+    closep(&ends->console_fd);
+    closep(&ends->rules_fd);
+}
+
+static int make_pair(int *ret_ours, int *ret_theirs)
+{
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+        return -errno;
+    *ret_ours = fds[0];
+    *ret_theirs = fds[1];
+    return 0;
+}
+
+/* Not blocking on QEMU's side either: a guest that writes faster than we read loses some. */
+static int make_pipe(int *ret_ours, int *ret_theirs)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    *ret_ours = fds[0];
+    *ret_theirs = fds[1];
+    return 0;
+}
+
+/* *RET_QMP is our end of the monitor. */
+static int vm_connect(struct vm *vm, const struct vm_spec *spec, struct vm_ends *ret_ends,
+                      int *ret_qmp)
+{
+    const int readable[] = { spec->kernel_fd, spec->initrd_fd };
+    int result = make_pair(ret_qmp, &ret_ends->qmp_fd);
+
+    if (result == 0)
+        result = make_pair(&vm->agent_fd, &ret_ends->agent_fd);
+    if (result == 0)
+        result = make_pipe(&vm->console_fd, &ret_ends->console_fd);
+    if (result == 0 && vm->backend->confine.landlock > 0) {
+        ret_ends->rules_fd = confine_rules(&vm->backend->confine, readable,
+                                           spec->mode == QEMU_CLONE ? 0 : ARRAY_SIZE(readable));
+        result = ret_ends->rules_fd < 0 ? ret_ends->rules_fd : 0;
+    }
+    return result;
+}
+
+static int vm_process(struct vm *vm, const struct vm_spec *spec, const struct vm_ends *ends,
+                      const struct text_list *arguments, int *ret_pidfd)
+{
+    const struct proc_fd all[] = {
+        { ends->console_fd, 1 },
+        { ends->console_fd, 2 },
+        { ends->qmp_fd, QEMU_FD_QMP },
+        { ends->agent_fd, QEMU_FD_AGENT },
+        { spec->image_fd, QEMU_FD_IMAGE },
+        { spec->disk_fd, QEMU_FD_DISK },
+        { spec->kernel_fd, QEMU_FD_KERNEL },
+        { spec->initrd_fd, QEMU_FD_INITRD },
+        { spec->memory_fd, QEMU_FD_MEMORY },
+        { spec->state_fd, QEMU_FD_STATE },
+        { spec->network_fd, QEMU_FD_NETWORK },
+        { ends->rules_fd, QEMU_FD_LANDLOCK },
+    };
+    static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
+    struct confine_child confine = {
+        .confine = &vm->backend->confine,
+        .rules_fd = ends->rules_fd < 0 ? -1 : QEMU_FD_LANDLOCK,
+    };
+    struct proc_fd fds[ARRAY_SIZE(all)];
+    size_t count = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+        if (all[i].fd >= 0)
+            fds[count++] = all[i];
+    return proc_spawn(&(struct proc_spec){ .program = vm->backend->settings.program,
+                                           .argv = (const char *const *)arguments->items,
+                                           .environment = environment,
+                                           .workdir = "/",
+                                           .fds = fds,
+                                           .fd_count = count,
+                                           .new_session = true,
+                                           .die_with_parent = true,
+                                           .before_exec = confine_child,
+                                           .before_exec_ctx = &confine },
+                      &vm->pid, ret_pidfd);
+}
+
+static int vm_arguments(const struct vm *vm, const struct vm_spec *spec, struct text_list *to)
+{
+    const struct backend *backend = vm->backend;
+    int result = qemu_args_build(
+        &(struct qemu_args_spec){ .program = backend->settings.program,
+                                  .mode = spec->mode,
+                                  .shape = spec->shape,
+                                  .accel = backend->accel,
+                                  .translation_mb = backend->settings.translation_mb,
+                                  .command_line = backend->settings.command_line },
+        to);
+    char **items;
+
+    if (result < 0)
+        return result;
+    items = realloc(to->items, (to->count + 1) * sizeof(*items)); /* for the NULL of argv */
+    if (!items)
+        return -ENOMEM;
+    items[to->count] = NULL;
+    to->items = items;
+    return 0;
+}
+
+/* From here on it is watched. A failure leaves what vm_free() can end. */
+static int vm_watch(struct vm *vm, int own_pidfd, int own_qmp)
+{
+    static const struct qmp_events qmp_events = { .event = vm_on_qmp_event,
+                                                  .closed = vm_on_qmp_closed };
+    struct loop *loop = vm->backend->loop;
+    int result = loop_child_new(loop, vm->pid, own_pidfd, vm_on_child, vm, &vm->child);
+
+    if (result < 0) {
+        (void)kill(vm->pid, SIGKILL); /* nobody would notice its end */
+        closep(&own_qmp);
+        return result;
+    }
+    result = qmp_new(loop, own_qmp, &qmp_events, vm, &vm->qmp);
+    if (result == 0)
+        result = loop_io_new(loop, vm->console_fd, EPOLLIN, vm_on_console, vm, &vm->console_io);
+    if (result == 0 && vm->mode != QEMU_CLONE)
+        result = loop_io_new(loop, vm->agent_fd, EPOLLIN, vm_on_agent, vm, &vm->agent_io);
+    return result;
+}
+
+static int vm_start(struct vm *vm, const struct vm_spec *spec)
+{
+    _cleanup_(ends_close)
+    struct vm_ends ends = no_ends;
+    struct text_list arguments = { 0 };
+    _cleanup_close_ int pidfd = -1, qmp_fd = -1;
+    int result = vm_connect(vm, spec, &ends, &qmp_fd);
+
+    if (result == 0)
+        result = vm_arguments(vm, spec, &arguments);
+    if (result == 0)
+        result = vm_process(vm, spec, &ends, &arguments, &pidfd);
+    text_list_done(&arguments);
+    if (result < 0)
+        return result;
+    if (spec->mode == QEMU_CLONE)
+        vm->agent_peer_fd = take_fd(&ends.agent_fd);
+    result = vm_watch(vm, take_fd(&pidfd), take_fd(&qmp_fd));
+    if (result == 0 && spec->mode == QEMU_CLONE)
+        vm_restore(vm);
+    return result;
+}
+
+int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_events *events,
+           void *ctx, struct vm **ret_vm, struct sandbox_error *err)
+{
+    _cleanup_(vm_freep)
+    struct vm *vm = calloc(1, sizeof(*vm));
+    int result;
+
+    if (!vm)
+        return sandbox_error_set(err, S300, "%s: out of memory", spec->name);
+    *vm = (struct vm){
+        .backend = backend,
+        .mode = spec->mode,
+        .state = spec->mode == QEMU_CLONE ? VM_RESTORING : VM_BOOTING,
+        .agent_fd = -1,
+        .agent_peer_fd = -1,
+        .console_fd = -1,
+        .began_ms = loop_now_ms(backend->loop),
+    };
+    list_append(&backend->vms, &vm->node);
+    (void)snprintf(vm->name, sizeof(vm->name), "%s", spec->name); /* cut is fine in the log */
+    result = vm_start(vm, spec);
+    if (result < 0)
+        return sandbox_error_set(err, S300, "%s: %s cannot be started: %s", spec->name,
+                                 backend->settings.program, strerror(-result));
+    vm->events = events;
+    vm->ctx = ctx;
+    *ret_vm = take_ptr(vm);
+    return 0;
+}

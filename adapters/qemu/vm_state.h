@@ -1,0 +1,65 @@
+/* vm_state.h - what the files vm*.c and template.c share of a vm; nobody else includes it. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "console.h"
+#include <assert.h>
+
+#include "list.h"
+#include "vm.h"
+
+#define VM_NAME_MAX 64
+#define VM_REASON_MAX 512
+
+#define VM_STRING_(number) #number
+#define VM_STRING(number) VM_STRING_(number)
+
+struct vm {
+    struct list node; /* in backend->vms */
+    struct backend *backend;
+    char name[VM_NAME_MAX];
+    enum qemu_mode mode;
+    enum vm_state state;
+    const struct vm_events *events; /* NULL: freed, waits for its process to be reaped */
+    void *ctx;
+    void (*on_migration)(void *ctx, const char *status);
+
+    pid_t pid;
+    struct loop_child *child;
+    struct qmp *qmp;
+    bool may_end;      /* it was told to: the end of its monitor is no failure */
+    int agent_fd;      /* -1: taken */
+    int agent_peer_fd; /* clones: QEMU's end, kept to speak for the guest */
+    struct loop_io *agent_io;
+    int console_fd;
+    struct loop_io *console_io;
+    struct console console;
+    char reason[VM_REASON_MAX]; /* why we ended it; "": we did not */
+    uint64_t began_ms;
+    uint64_t up_ms; /* 0: not yet */
+};
+
+/* Where QEMU loads a state from, and saves it to. */
+#define VM_STATE_URI "fd:10"
+static_assert(QEMU_FD_STATE == 10, "VM_STATE_URI names it");
+
+bool vm_move_allowed(enum vm_state from, enum vm_state to);
+
+/* Arguments of migrate-set-capabilities, the same on both sides. */
+json_t *vm_migration_capabilities(void);
+/* Status of a migration away from here. */
+void vm_watch_migration(struct vm *vm, void (*fn)(void *ctx, const char *status));
+/* It was told to quit. */
+void vm_expect_end(struct vm *vm);
+
+/* vm.c, for vm_spawn.c: begins to load the state. */
+void vm_restore(struct vm *vm);
+void vm_on_console(void *ctx, uint32_t events);
+void vm_on_agent(void *ctx, uint32_t events);
+void vm_on_child(void *ctx, int wait_status);
+void vm_on_qmp_event(void *ctx, const char *name, const json_t *data);
+void vm_on_qmp_closed(void *ctx, const char *reason);
+
+/* The process ends: kills, reaps and frees all of the list. */
+void vms_end(struct list *vms);
