@@ -198,7 +198,11 @@ static void on_agent(void *ctx, int own_fd, const struct machine_network *networ
 /* Console and reason of a machine that ended while it booted. */
 static void boot_machine_gone(struct boot *boot, const char *reason, const char *console)
 {
+    size_t size = strlen(console);
+
     boot_note(boot, reason);
+    if (size > CONSOLE_MAX_BYTES)
+        console += size - CONSOLE_MAX_BYTES; /* its end counts */
     (void)snprintf(boot->console, sizeof(boot->console), "%s", console);
 }
 

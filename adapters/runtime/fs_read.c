@@ -133,7 +133,20 @@ static void read_grant(struct fs_read *read, size_t taken)
         agent_call_grant(read->call, 1, grant);
 }
 
-/* Moves what the reader takes; frees the read at its end. */
+/* TAKEN bytes went to the reader; frees the read at its end. */
+static void read_moved(struct fs_read *read, size_t taken)
+{
+    if (taken > 0)
+        sandbox_touch(read->visit.sandbox);
+    if (read->at_end && read->held.size == 0) {
+        channel_end(read->channel);
+        read_free(read);
+        return;
+    }
+    read_watch_reader(read, taken > 0);
+    read_grant(read, taken);
+}
+
 static void read_pump(struct fs_read *read)
 {
     size_t left = read->held.size - read->held_sent;
@@ -142,19 +155,23 @@ static void read_pump(struct fs_read *read)
     if (left > 0)
         taken = channel_write(read->channel, read->held.data + read->held_sent, left);
     read->held_sent += taken;
-    if (taken > 0)
-        sandbox_touch(read->visit.sandbox);
-    if (read->held_sent == read->held.size) {
-        buf_clear(&read->held);
+    if (read->held_sent > read->held.size / 2) {
+        buf_consume(&read->held, read->held_sent);
         read->held_sent = 0;
-        if (read->at_end) {
-            channel_end(read->channel);
-            read_free(read);
-            return;
-        }
     }
-    read_watch_reader(read, taken > 0);
-    read_grant(read, taken);
+    read_moved(read, taken);
+}
+
+/* From the guest to the reader without a stay, as far as it takes them. */
+static void read_pass(struct fs_read *read, const uint8_t *data, size_t size)
+{
+    size_t taken = read->held.size == 0 ? channel_write(read->channel, data, size) : 0;
+
+    read->ungranted += size;
+    if (buf_append(&read->held, data + taken, size - taken) < 0)
+        read_abort(read, "no memory");
+    else
+        read_moved(read, taken);
 }
 
 static bool read_attached(const struct fs_read *read)
@@ -279,6 +296,10 @@ static void on_data(void *ctx, unsigned stream, const uint8_t *data, size_t size
 {
     struct fs_read *read = ctx;
 
+    if (read->state == READ_STREAMING && read_attached(read)) {
+        read_pass(read, data, size);
+        return;
+    }
     if (buf_append(&read->held, data, size) < 0) {
         read_abort(read, "no memory");
         return;
@@ -288,11 +309,7 @@ static void on_data(void *ctx, unsigned stream, const uint8_t *data, size_t size
         return;
     }
     read->ungranted += size;
-    if (read->state != READ_STREAMING)
-        return;
-    if (read_attached(read))
-        read_pump(read);
-    else
+    if (read->state == READ_STREAMING)
         held_read_set(held_reads(read), &read->unattached, read->held.size);
 }
 

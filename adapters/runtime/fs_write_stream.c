@@ -152,14 +152,14 @@ static void on_writable(void *ctx, unsigned stream)
 static void on_data(void *ctx, const uint8_t *data, size_t size)
 {
     struct stream_write *write = ctx;
+    size_t taken = write->pending.size == 0 ? agent_call_write(write->call, 0, data, size) : 0;
 
     write->moved += size;
     sandbox_touch(write->visit.sandbox);
     loop_timer_arm(write->timer, chunk_timeout_ms(write));
-    if (buf_append(&write->pending, data, size) < 0)
+    channel_grant(write->channel, taken);
+    if (buf_append(&write->pending, data + taken, size - taken) < 0)
         write_abort(write, "no memory");
-    else
-        write_flush(write);
 }
 
 static void on_closed(void *ctx, bool clean, const char *reason)

@@ -231,6 +231,38 @@ START_TEST(test_big_file_is_produced_lazily)
 }
 END_TEST
 
+START_TEST(test_reader_that_takes_odd_pieces)
+{
+    static uint8_t bytes[AGENT_DATA_MAX_BYTES];
+    _cleanup_(buf_done)
+    struct buf got = { 0 };
+    struct guest_call *call;
+    uint64_t answer, channel;
+
+    open_one();
+    answer = read_call();
+    call = begin(2 << 20);
+    channel = make_channel();
+    scene_expect(answer, NULL, REF);
+    for (unsigned i = 0; i < 32; i++) {
+        for (size_t at = 0; at < sizeof(bytes); at++)
+            bytes[at] = (uint8_t)((i * sizeof(bytes) + at) % 251);
+        TURN_UNTIL(fixture.loop,
+                   (i + 1) * sizeof(bytes) <= AGENT_WINDOW_BYTES + call->credit[1]);
+        guest_call_data(machine->guest, call, 1, bytes, sizeof(bytes));
+        grant(channel, i == 31 ? 1 << 20 : sizeof(bytes) - 7 + 14 * (i % 2));
+    }
+    finish(call);
+    ck_assert_ptr_null(drain(channel, &got));
+    ck_assert_uint_eq(got.size, 32 * sizeof(bytes));
+    for (size_t at = 0; at < got.size; at++) {
+        if (got.data[at] != at % 251)
+            ck_abort_msg("byte %zu is wrong", at);
+    }
+    scene_close();
+}
+END_TEST
+
 START_TEST(test_errors_before_the_reply)
 {
     struct guest_call *call;
@@ -411,7 +443,8 @@ END_TEST
 
 UNIT_MAIN("fs_read", test_short_text, test_empty_file_and_file_that_grew,
           test_no_body_for_what_is_not_text, test_body_ends_below_a_mebibyte,
-          test_big_file_is_produced_lazily, test_errors_before_the_reply,
-          test_router_makes_no_channel, test_errors_after_the_reply,
-          test_machine_lost_after_the_reply, test_held_text_ends_with_its_sandbox,
-          test_reader_that_takes_nothing, test_reader_leaves, test_the_oldest_makes_room)
+          test_big_file_is_produced_lazily, test_reader_that_takes_odd_pieces,
+          test_errors_before_the_reply, test_router_makes_no_channel,
+          test_errors_after_the_reply, test_machine_lost_after_the_reply,
+          test_held_text_ends_with_its_sandbox, test_reader_that_takes_nothing,
+          test_reader_leaves, test_the_oldest_makes_room)
