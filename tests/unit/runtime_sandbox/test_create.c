@@ -103,6 +103,17 @@ START_TEST(test_checks)
 }
 END_TEST
 
+START_TEST(test_caps_of_the_machine)
+{
+    scene_open("    default_memory_mb: 4000000000\n");
+    scene_expect(scene_call("create", "{\"image\":\"img\",\"cpus\":100000}"), "S400",
+                 "(all this machine has)");
+    scene_expect(scene_call("create", "{\"image\":\"img\"}"), "S400",
+                 "memory_mb 4000000000 exceeds max_memory_mb");
+    scene_close();
+}
+END_TEST
+
 START_TEST(test_places)
 {
     char first[37], second[37];
@@ -283,7 +294,7 @@ START_TEST(test_shutdown_while_creating)
 END_TEST
 
 UNIT_MAIN("create", test_reply_and_progress, test_what_the_guest_is_told,
-          test_no_network_no_rewriting, test_checks, test_places,
+          test_no_network_no_rewriting, test_checks, test_caps_of_the_machine, test_places,
           test_a_failed_check_gives_its_place_back, test_machine_ends_while_booting,
           test_boot_outcome, test_boot_timeout, test_agent_of_another_protocol,
           test_agent_that_breaks_off, test_unkillable_after_a_failed_boot,

@@ -415,9 +415,39 @@ START_TEST(test_key_outlives_its_caller)
 }
 END_TEST
 
+START_TEST(test_a_wedged_guest_blocks_nobody)
+{
+    struct machine *wedged, *well;
+    struct buf input = { 0 };
+    char ids[2][37];
+    uint64_t calls[2];
+
+    scene_open("");
+    wedged = scene_create("", ids[0]);
+    well = scene_create("", ids[1]);
+    loop_io_free(take_ptr(wedged->guest->io)); /* reads nothing, says nothing */
+    for (unsigned i = 0; i < 100000; i++)
+        ck_assert_int_eq(buf_append_text(&input, "AAAAAAAA"), 0);
+    calls[0] = scene_call("exec", "{\"sandbox_id\":\"%s\",\"cmd\":\"a\",\"stdin\":\"%.*s\"}",
+                          ids[0], (int)input.size, (char *)input.data);
+    buf_done(&input);
+    for (unsigned i = 0; i < 50; i++) {
+        calls[1] = exec(ids[1], ",\"cmd\":\"a\"");
+        guest_call_exit(well->guest, fake_guest_call(well->guest, GUEST_exec), 0);
+        scene_expect(calls[1], NULL, "\"success\":true");
+    }
+    free(scene_list());
+    ck_assert(scene_unanswered(calls[0]));
+    scene_pass(16500);
+    scene_expect(calls[0], "S300", "\"outcome\":\"may_have_run\"");
+    scene_close();
+}
+END_TEST
+
 UNIT_MAIN("exec", test_reply, test_order_of_checks, test_bad_stdin_gives_the_slot_back,
           test_slots_are_given_back, test_stdin_follows_the_window, test_truncation_and_credit,
           test_timeout_kills_and_answers_with_partial, test_the_guest_noticed_the_timeout_first,
           test_unconfirmed_kill_makes_it_unreachable, test_timeout_zero_starts_nothing,
           test_waits_for_the_boot, test_lost_with_the_machine, test_lost_with_the_link,
-          test_silent_guest, test_cancel_kills, test_key_outlives_its_caller)
+          test_silent_guest, test_cancel_kills, test_key_outlives_its_caller,
+          test_a_wedged_guest_blocks_nobody)
