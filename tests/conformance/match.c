@@ -16,10 +16,13 @@ static bool differs(struct buf *why, const char *wanted, const json_t *value)
     return false;
 }
 
-static bool match_regex(const char *regex, const char *text)
+static bool match_regex(const char *regex, const json_t *value)
 {
+    const char *text = json_string_value(value);
     int error;
     PCRE2_SIZE offset;
+    if (!text)
+        return false;
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, PCRE2_UTF,
                                      &error, &offset, NULL);
     if (!code)
@@ -58,48 +61,86 @@ static bool has_element(const char *wanted, const json_t *value)
     return false;
 }
 
-/* The patterns with an argument. */
-static bool match_argument(const char *name, const char *argument, const json_t *value)
+static bool is_there(const json_t *value)
 {
-    long long number = strtoll(argument, NULL, 10);
-    if (strcmp(name, "$re") == 0)
-        return json_is_string(value) && match_regex(argument, json_string_value(value));
-    if (strcmp(name, "$size") == 0)
-        return json_is_string(value) && json_string_length(value) == (size_t)number;
-    if (strcmp(name, "$len") == 0)
-        return json_is_array(value) && json_array_size(value) == (size_t)number;
-    if (strcmp(name, "$ge") == 0)
-        return json_is_integer(value) && json_integer_value(value) >= number;
-    if (strcmp(name, "$le") == 0)
-        return json_is_integer(value) && json_integer_value(value) <= number;
-    return strcmp(name, "$has") == 0 && has_element(argument, value);
+    return value != NULL;
 }
 
-static bool match_special(const char *pattern, const json_t *value)
+static bool is_absent(const json_t *value)
 {
-    if (strcmp(pattern, "$any") == 0)
-        return value != NULL;
-    if (strcmp(pattern, "$absent") == 0)
-        return value == NULL;
-    if (strcmp(pattern, "$text") == 0)
-        return json_is_string(value);
-    if (strcmp(pattern, "$int") == 0)
-        return json_is_integer(value);
-    if (strcmp(pattern, "$bool") == 0)
-        return json_is_boolean(value);
-    if (strcmp(pattern, "$null") == 0)
-        return json_is_null(value);
-    if (strcmp(pattern, "$uuid") == 0)
-        return is_uuid(value);
-    if (strcmp(pattern, "$ref") == 0)
-        return is_reader_ref(value);
-    const char *colon = strchr(pattern, ':');
-    char name[16] = "";
-    if (colon && (size_t)(colon - pattern) < sizeof(name)) {
-        memcpy(name, pattern, (size_t)(colon - pattern));
-        return match_argument(name, colon + 1, value);
+    return value == NULL;
+}
+
+static bool is_text(const json_t *value)
+{
+    return json_is_string(value);
+}
+
+static bool is_integer(const json_t *value)
+{
+    return json_is_integer(value);
+}
+
+static bool is_bool(const json_t *value)
+{
+    return json_is_boolean(value);
+}
+
+static bool is_null(const json_t *value)
+{
+    return json_is_null(value);
+}
+
+static bool has_size(const char *argument, const json_t *value)
+{
+    return json_is_string(value) && json_string_length(value) == strtoull(argument, NULL, 10);
+}
+
+static bool has_length(const char *argument, const json_t *value)
+{
+    return json_is_array(value) && json_array_size(value) == strtoull(argument, NULL, 10);
+}
+
+static bool is_at_least(const char *argument, const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= strtoll(argument, NULL, 10);
+}
+
+static bool is_at_most(const char *argument, const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) <= strtoll(argument, NULL, 10);
+}
+
+static const struct {
+    const char *name;
+    bool (*matches)(const json_t *value);
+} plain[] = {
+    { "$any", is_there },   { "$absent", is_absent },  { "$text", is_text },
+    { "$int", is_integer }, { "$bool", is_bool },      { "$null", is_null },
+    { "$uuid", is_uuid },   { "$ref", is_reader_ref },
+};
+
+static const struct {
+    const char *name; /* with its colon */
+    bool (*matches)(const char *argument, const json_t *value);
+} with_argument[] = {
+    { "$re:", match_regex }, { "$size:", has_size }, { "$len:", has_length },
+    { "$ge:", is_at_least }, { "$le:", is_at_most }, { "$has:", has_element },
+};
+
+/* 1: matches, 0: does not, -1: the text is no special pattern. */
+static int match_special(const char *pattern, const json_t *value)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+        if (strcmp(pattern, plain[i].name) == 0)
+            return plain[i].matches(value);
     }
-    return false;
+    for (size_t i = 0; i < ARRAY_SIZE(with_argument); i++) {
+        size_t size = strlen(with_argument[i].name);
+        if (strncmp(pattern, with_argument[i].name, size) == 0)
+            return with_argument[i].matches(pattern + size, value);
+    }
+    return -1;
 }
 
 static bool match_members(const json_t *pattern, const json_t *value, struct buf *why)
@@ -133,9 +174,10 @@ static bool match_elements(const json_t *pattern, const json_t *value, struct bu
 
 bool match_json(const json_t *pattern, const json_t *value, struct buf *why)
 {
-    if (json_is_string(pattern) && json_string_value(pattern)[0] == '$')
-        return match_special(json_string_value(pattern), value) ||
-               differs(why, json_string_value(pattern), value);
+    int special = json_is_string(pattern) ? match_special(json_string_value(pattern), value)
+                                          : -1;
+    if (special >= 0)
+        return special || differs(why, json_string_value(pattern), value);
     if (json_is_object(pattern) && json_is_object(value))
         return match_members(pattern, value, why);
     if (json_is_array(pattern) && json_is_array(value))

@@ -1,4 +1,5 @@
-/* suite.c - see suite.h. Files without settings of their own share one router and adapter. */
+/* suite.c - see suite.h. Files without settings of their own share one router and adapter; they
+ * run first, since a client that waits for others would not answer the router's PINGs. */
 
 #include "suite.h"
 
@@ -201,27 +202,35 @@ static void run_file(struct suite *suite, struct session *session, const struct 
     }
 }
 
+static void end_shared_sandbox(struct suite *suite, struct session *session)
+{
+    struct play play = { .adapter_name = "", .coverage = &suite->coverage };
+    if (!session->subject || !session->sandbox[0])
+        return;
+    play.client = subject_client(session->subject);
+    stop_sandbox(&play, session->sandbox);
+    session->sandbox[0] = '\0';
+}
+
 int suite_run(struct suite *suite)
 {
-    struct session shared = { 0 };
+    struct session session = { 0 };
     suite->results = calloc(suite->cases->rule_count + 1, sizeof(*suite->results));
     if (!suite->results)
         return -ENOMEM;
     for (size_t i = 0; i < suite->cases->count; i++) {
-        const struct case_file *file = &suite->cases->items[i];
-        struct session own = { 0 };
-        struct session *session = needs_own_subject(file) ? &own : &shared;
-        run_file(suite, session, file);
-        if (shared.subject && shared.sandbox[0]) {
-            struct play play = { .client = subject_client(shared.subject),
-                                 .adapter_name = "",
-                                 .coverage = &suite->coverage };
-            stop_sandbox(&play, shared.sandbox);
-            shared.sandbox[0] = '\0';
-        }
-        session_end(&own);
+        if (needs_own_subject(&suite->cases->items[i]))
+            continue;
+        run_file(suite, &session, &suite->cases->items[i]);
+        end_shared_sandbox(suite, &session);
     }
-    session_end(&shared);
+    session_end(&session);
+    for (size_t i = 0; i < suite->cases->count; i++) {
+        if (!needs_own_subject(&suite->cases->items[i]))
+            continue;
+        run_file(suite, &session, &suite->cases->items[i]);
+        session_end(&session);
+    }
     return 0;
 }
 
