@@ -10,7 +10,7 @@
 
 enum link_state {
     LINK_GREETING, /* the time for the hello runs */
-    LINK_OPEN,     /* silence is watched */
+    LINK_OPEN,     /* messages come; the timer, if armed, watches the silence */
     LINK_BROKEN,   /* `closed` is queued; what comes is dropped */
     LINK_FINISHING /* what is queued goes out; what comes is dropped */
 };
@@ -88,12 +88,15 @@ static void on_timer(void *ctx)
         link_watch_silence(link);
 }
 
-void link_greeted(struct link *link)
+void link_greeted(struct link *link, bool watch)
 {
     if (link->state != LINK_GREETING)
         return;
     link->state = LINK_OPEN;
-    loop_timer_arm(link->timer, link->timing.ping_interval_ms);
+    if (watch)
+        loop_timer_arm(link->timer, link->timing.ping_interval_ms);
+    else
+        loop_timer_disarm(link->timer);
 }
 
 void link_challenge(struct link *link)

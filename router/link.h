@@ -35,8 +35,9 @@ void link_free(struct link *link); /* closes at once; no callback follows */
 DEFINE_CLEANUP(struct link *, link_free)
 
 void link_set_max_message_bytes(struct link *link, size_t max_message_bytes);
-/* The peer has said who it is: the time for that stops, its silence is watched. */
-void link_greeted(struct link *link);
+/* The peer has said who it is: the time for that stops. WATCH: from now on its silence is its
+ * end; else it may be silent, and only the end of its connection is. */
+void link_greeted(struct link *link, bool watch);
 
 /* 0, or -errno when it cannot be queued: the link is as good as gone. */
 int link_send(struct link *link, const void *data, size_t size);

@@ -38,9 +38,10 @@ static void peer_welcome(struct native_peer *peer)
     native_peer_send(peer, &welcome);
 }
 
-static void peer_greeted(struct native_peer *peer)
+/* The kernel tells of the end of a caller on this machine, and a stopped one harms nobody. */
+static void peer_greeted(struct native_peer *peer, enum peer_role role)
 {
-    link_greeted(peer->link);
+    link_greeted(peer->link, role == PEER_ROLE_ADAPTER || peer->remote);
     link_set_max_message_bytes(peer->link,
                                native_peer_router(peer)->settings->router.max_message_bytes);
 }
@@ -202,7 +203,7 @@ void native_hello_message(struct native_peer *peer, const struct envelope *hello
         link_break(peer->link, reason);
         return;
     }
-    peer_greeted(peer);
+    peer_greeted(peer, role);
     if (role == PEER_ROLE_CALLER)
         greet_caller(peer);
     else

@@ -224,7 +224,9 @@ static int peer_new(struct front_native *front, struct stream *own_stream,
         stream_free(own_stream);
         return -ENOMEM;
     }
-    *peer = (struct native_peer){ .front = front, .state = PEER_GREETING };
+    *peer = (struct native_peer){ .front = front,
+                                  .state = PEER_GREETING,
+                                  .remote = mapping != SP_MAPPING_IPC };
     caller_init(&peer->caller, &native_caller_events, peer);
     list_append(&front->peers, &peer->node);
     front->peer_count++;

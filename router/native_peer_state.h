@@ -23,6 +23,7 @@ struct native_peer {
     struct front_native *front;
     struct link *link;
     enum peer_state state;
+    bool remote; /* of another host */
     struct native_streams streams;
 
     struct caller caller;
