@@ -66,7 +66,9 @@ static int options_parse(int argc, char **argv, struct options *options)
             exit(option == 'h' ? 0 : 2);
         }
     }
-    return optind == argc && (options->fd >= 0 || getpid() == 1) ? 0 : -1;
+    if (options->fd < 0) /* the kernel hands words on that it does not know */
+        return getpid() == 1 ? 0 : -1;
+    return optind == argc ? 0 : -1;
 }
 
 /* Whatever else we inherited must not reach a program. */
