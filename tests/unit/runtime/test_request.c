@@ -242,6 +242,43 @@ START_TEST(test_reply_too_large_for_a_message)
 }
 END_TEST
 
+static struct request *crowd[64];
+static unsigned crowd_count;
+
+static bool join_crowd(struct fixture *self, const char *operation, struct request *request)
+{
+    ck_assert_uint_lt(crowd_count, ARRAY_SIZE(crowd));
+    crowd[crowd_count++] = request;
+    return true;
+}
+
+START_TEST(test_bodies_in_flight_are_bounded)
+{
+    enum { BODY_BYTES = 15 << 20, FIT = (512 << 20) / BODY_BYTES };
+    char *body = malloc(BODY_BYTES + 1);
+
+    ck_assert_ptr_nonnull(body);
+    memset(body, ' ', BODY_BYTES);
+    body[0] = '{';
+    body[BODY_BYTES - 1] = '}';
+    body[BODY_BYTES] = '\0';
+    fixture.own_operation = join_crowd;
+    fixture_open("");
+    for (unsigned i = 0; i < FIT; i++) {
+        fixture_call(i + 1, "test::hold", body);
+        TURN_UNTIL(fixture.loop, crowd_count == i + 1);
+    }
+    fixture_call(100, "test::hold", body);
+    fixture_expect_error(100, "S400", "exceeds the limit");
+    request_reply_json(crowd[0], "1", 1);
+    fixture_expect_reply(1, "1");
+    fixture_call(101, "test::hold", body);
+    TURN_UNTIL(fixture.loop, crowd_count == FIT + 1);
+    free(body);
+    fixture_close();
+}
+END_TEST
+
 START_TEST(test_outcome_only_where_it_belongs)
 {
     struct sandbox_error err = { 0 };
@@ -369,5 +406,6 @@ UNIT_MAIN("request", test_unknown_operation, test_odd_names, test_optional_opera
           test_cancel_is_told_once_and_still_answered, test_cancel_before_its_function,
           test_forgotten_cancel_function, test_loss_cancels_and_drops_the_answer,
           test_one_id_twice, test_reply_too_large_for_a_message,
-          test_outcome_only_where_it_belongs, test_fault_holds_a_call,
-          test_fault_changes_and_holds_an_answer, test_fault_plays_an_older_adapter)
+          test_bodies_in_flight_are_bounded, test_outcome_only_where_it_belongs,
+          test_fault_holds_a_call, test_fault_changes_and_holds_an_answer,
+          test_fault_plays_an_older_adapter)
