@@ -156,11 +156,29 @@ static void vm_restore_event(struct vm *vm, const char *status)
         (void)vm_kill(vm, "QEMU cannot load the template's state"); /* as above */
 }
 
+/* QEMU ends by itself now; why is said here and nowhere else. */
+static void vm_guest_ended(struct vm *vm, const char *why)
+{
+    static const char *const rows[][2] = {
+        { "guest-shutdown", "the guest powered off" },
+        { "guest-reset", "the guest's kernel gave up or restarted" },
+        { "guest-panic", "the guest's kernel gave up" },
+    };
+
+    vm->may_end = true;
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (!vm->reason[0] && strcmp(rows[i][0], why) == 0)
+            (void)snprintf(vm->reason, sizeof(vm->reason), "%s", rows[i][1]);
+}
+
 void vm_on_qmp_event(void *ctx, const char *name, const json_t *data)
 {
     struct vm *vm = ctx;
     const char *status = json_string_value(json_object_get(data, "status"));
+    const char *why = json_string_value(json_object_get(data, "reason"));
 
+    if (strcmp(name, "SHUTDOWN") == 0 && why)
+        vm_guest_ended(vm, why);
     if (strcmp(name, "MIGRATION") != 0 || !status)
         return;
     if (vm->state == VM_RESTORING)
