@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -22,6 +24,12 @@
 #define LOWER "/lower"
 #define DISK "/disk"
 #define ROOT "/root"
+#define WORKSPACE_LOWER "/workspace"
+#define WORKSPACE ROOT "/workspace"
+
+/* Kernel command line: the disk whose tree is shown at /workspace, writable like the root. */
+#define WORKSPACE_OPTION "sandbox.workspace="
+#define DEVICE_BYTES 32
 
 struct mount_row {
     const char *source;
@@ -134,6 +142,47 @@ static int mount_root(void)
     return mount_one(&overlay);
 }
 
+/* The disk of WORKSPACE_OPTION as a path. False: none is named. */
+static bool workspace_device(char ret_path[DEVICE_BYTES])
+{
+    char text[4096];
+    _cleanup_close_ int fd = open("/proc/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    const char *option;
+
+    if (size < 0)
+        return false;
+    text[size] = 0;
+    option = strstr(text, WORKSPACE_OPTION);
+    if (!option)
+        return false;
+    option += strlen(WORKSPACE_OPTION);
+    (void)snprintf(ret_path, DEVICE_BYTES, "/dev/%.*s", (int)strcspn(option, " \n"), option);
+    return true;
+}
+
+/* The third disk; what is written to it lies on the second beside the root's layer. */
+static int mount_workspace(const char *device)
+{
+    static const struct mount_row overlay = {
+        "overlay",
+        WORKSPACE,
+        "overlay",
+        MS_NOATIME,
+        "lowerdir=" WORKSPACE_LOWER ",upperdir=" DISK "/workspace,workdir=" DISK
+        "/workspace-work,redirect_dir=on",
+    };
+    const struct mount_row image = { device, WORKSPACE_LOWER, "erofs", MS_RDONLY | MS_NOATIME,
+                                     NULL };
+    int result = mount_one(&image);
+
+    if (result < 0)
+        return result;
+    (void)mkdir(DISK "/workspace", 0755);
+    (void)mkdir(DISK "/workspace-work", 0755);
+    return mount_one(&overlay);
+}
+
 /* Moves the mounts that programs need into the new root and makes that ours. */
 static int switch_root(void)
 {
@@ -160,15 +209,15 @@ static int step_failed(const char *step, int result)
     return result;
 }
 
-/* Modules and disks. */
-static int prepare_devices(int listen_fd)
+/* Modules and disks; WORKSPACE_DISK may be NULL. */
+static int prepare_devices(int listen_fd, const char *workspace_disk)
 {
-    static const char *const disks[] = { "/dev/vda", "/dev/vdb" };
+    const char *const disks[] = { "/dev/vda", "/dev/vdb", workspace_disk };
     int result = devices_load_modules();
 
     if (result < 0)
         return step_failed("modules", result);
-    for (size_t i = 0; i < ARRAY_SIZE(disks); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(disks) && disks[i]; i++) {
         result = devices_await(listen_fd, disks[i], DEVICE_TIMEOUT_MS);
         if (result < 0)
             return step_failed(disks[i], result);
@@ -176,9 +225,28 @@ static int prepare_devices(int listen_fd)
     return 0;
 }
 
+/* The root and what stands in it. */
+static int prepare_root(const char *workspace_disk)
+{
+    int result = mount_root();
+
+    if (result < 0)
+        return step_failed("root", result);
+    result = workspace_disk ? mount_workspace(workspace_disk) : 0;
+    if (result < 0)
+        return step_failed("workspace", result);
+    result = switch_root();
+    if (result < 0)
+        return step_failed("switch_root", result);
+    result = network_loopback_up();
+    return result < 0 ? step_failed("loopback", result) : 0;
+}
+
 static int prepare(int *ret_fd)
 {
     _cleanup_close_ int listen_fd = devices_listen();
+    char device[DEVICE_BYTES];
+    const char *workspace_disk;
     int result = mount_early();
 
     open_console();
@@ -186,18 +254,12 @@ static int prepare(int *ret_fd)
         return step_failed("mounts", result);
     if (listen_fd < 0)
         return step_failed("uevents", listen_fd);
-    result = prepare_devices(listen_fd);
+    workspace_disk = workspace_device(device) ? device : NULL;
+    result = prepare_devices(listen_fd, workspace_disk);
+    if (result == 0)
+        result = prepare_root(workspace_disk);
     if (result < 0)
         return result;
-    result = mount_root();
-    if (result < 0)
-        return step_failed("root", result);
-    result = switch_root();
-    if (result < 0)
-        return step_failed("switch_root", result);
-    result = network_loopback_up();
-    if (result < 0)
-        return step_failed("loopback", result);
     *ret_fd = devices_open_port(listen_fd, PORT_NAME, DEVICE_TIMEOUT_MS);
     if (*ret_fd < 0)
         return step_failed("port", *ret_fd);
