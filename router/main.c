@@ -8,17 +8,25 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "front_native.h"
 #include "front_web.h"
+#include "limits.h"
 #include "options.h"
 #include "ready.h"
 #include "runtime_dir.h"
 #include "settings_watch.h"
 #include "shutdown.h"
 #include "supervise.h"
+#include "web_limits.h"
 
 #define EXIT_USAGE 2
+
+/* Every connection that the limits allow, and what else is open: listeners, loops, adapters'
+ * outputs. */
+#define DESCRIPTORS_WANTED                                                                     \
+    (NATIVE_CONNECTIONS_MAX + WEB_CONNECTIONS_MAX + WEB_REFUSED_MAX + 128u)
 
 /* Bodies of some MiB come and go: they are to be reused, not mapped anew each time; and nng's
  * threads need no heaps of their own. */
@@ -98,6 +106,21 @@ static void on_terminate(void *ctx, int signal_number)
 }
 
 /* Start-up. */
+
+/* The usual limit of a process is less than our own limits allow. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS_WANTED)
+        return;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WANTED ? limit.rlim_max : DESCRIPTORS_WANTED;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* the line below tells what holds */
+    if (limit.rlim_cur < DESCRIPTORS_WANTED)
+        log_event(LOG_WARN, "few_descriptors", log_uint("limit", limit.rlim_cur),
+                  log_uint("wanted", DESCRIPTORS_WANTED),
+                  log_text("effect", "connections beyond it wait until others end"));
+}
 
 static int open_loop(struct daemon *daemon)
 {
@@ -222,6 +245,7 @@ int main(int argc, char **argv)
     (void)mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_THRESHOLD); /* a hint; it works without */
     (void)mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_THRESHOLD);
     (void)mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+    raise_descriptor_limit();
     (void)signal(SIGPIPE, SIG_IGN); /* of a writer that is gone we hear by EPIPE */
     return run(&options);
 }
