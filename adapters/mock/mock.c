@@ -155,7 +155,7 @@ static const struct fault *mock_fault(struct backend *backend)
     return &backend->hooks;
 }
 
-static const char *const no_features[] = { NULL };
+static const char *const mock_features[] = { "fault", NULL };
 
 const struct backend_ops mock_ops = {
     .open = mock_open,
@@ -169,6 +169,6 @@ const struct backend_ops mock_ops = {
     .machine_last_payload = mock_machine_last_payload,
     .machine_free = mock_machine_free,
     .own_operation = mock_own_operation,
-    .features = no_features,
+    .features = mock_features,
     .fault = mock_fault,
 };
