@@ -48,7 +48,10 @@ static const bool moves[SOCKET_STATE_MAX][SOCKET_STATE_MAX] = {
 
 static void set_state(struct web_socket *socket, enum socket_state state)
 {
-    assert(moves[socket->state][state]);
+    bool allowed = moves[socket->state][state];
+
+    assert(allowed);
+    (void)allowed; /* with NDEBUG */
     socket->state = state;
 }
 

@@ -18,7 +18,10 @@ static const bool moves[WEB_STATE_MAX][WEB_STATE_MAX] = {
 
 void web_connection_set_state(struct web_connection *connection, enum web_state state)
 {
-    assert(moves[connection->state][state]);
+    bool allowed = moves[connection->state][state];
+
+    assert(allowed);
+    (void)allowed; /* with NDEBUG */
     if (connection->state == WEB_REQUEST)
         connection->shared->events->greeted(connection->shared->ctx, connection);
     connection->state = state;

@@ -351,9 +351,10 @@ START_TEST(a_signal_ends_the_wait)
     struct client client;
     struct client_call answer = { 0 };
 
-    start(&played, steps);
-    endpoint.port = played.port;
+    /* first: it blocks the signals for the threads to come */
     ck_assert_int_eq(client_init(&client, &endpoint, NULL), 0);
+    start(&played, steps);
+    client.endpoint.port = played.port;
     ck_assert_int_eq(client_call_begin(&client, &answer, &request), 0);
     ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
     ck_assert_int_eq(client_wait(&client, &answer, CLIENT_NO_DEADLINE, false),
