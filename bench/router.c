@@ -142,7 +142,7 @@ static void *raw_writer(void *ctx)
 {
     const int *fd = ctx;
     static uint8_t chunk[CHUNK_BYTES];
-    while (write(*fd, chunk, sizeof(chunk)) > 0)
+    while (send(*fd, chunk, sizeof(chunk), MSG_NOSIGNAL) > 0)
         ;
     return NULL;
 }
@@ -159,7 +159,7 @@ static double raw_socket(size_t total)
     double start = bench_now_ms();
     size_t got = 0;
     while (got < total) {
-        ssize_t count = read(fds[1], chunk, sizeof(chunk));
+        ssize_t count = recv(fds[1], chunk, sizeof(chunk), 0);
         if (count <= 0)
             break;
         got += (size_t)count;
