@@ -19,7 +19,7 @@ enum qemu_fd {
     QEMU_FD_KERNEL,   /* not for clones */
     QEMU_FD_INITRD,   /* not for clones */
     QEMU_FD_MEMORY,   /* templates and clones: the guest's memory */
-    QEMU_FD_STATE,    /* template: the state goes there; clones: comes from there */
+    QEMU_FD_STATE,    /* clones: the template's state */
     QEMU_FD_NETWORK,  /* datagram socket of frames; not for templates */
     QEMU_FD_LANDLOCK, /* of confine.h; closed by the exec */
     QEMU_FD_MAX

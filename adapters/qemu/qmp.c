@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -41,7 +42,9 @@ struct qmp {
     uint64_t next_id;
     struct buf in;
     struct buf out;
-    struct buf waiting;   /* what is to be sent after the greeting */
+    struct buf waiting; /* what is to be sent after the greeting */
+    int passed_fd;      /* goes along with the byte at passed_at of `out`; -1: none */
+    size_t passed_at;
     unsigned dispatching; /* depth of callbacks: a free waits for their return */
     bool freed;
 };
@@ -68,6 +71,7 @@ static void qmp_release(struct qmp *qmp)
     loop_io_free(qmp->io);
     loop_timer_free(qmp->timer);
     closep(&qmp->fd);
+    closep(&qmp->passed_fd);
     buf_done(&qmp->in);
     buf_done(&qmp->out);
     buf_done(&qmp->waiting);
@@ -157,18 +161,53 @@ static void on_timer(void *ctx)
 
 /* What we send. */
 
+static ssize_t send_part(int socket_fd, const void *data, size_t size, int passed_fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } control = { { 0 } };
+    struct iovec part = { .iov_base = (void *)(uintptr_t)data, .iov_len = size };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    struct cmsghdr *head = &control.aligned;
+
+    if (passed_fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control.bytes);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(head), &passed_fd, sizeof(int));
+    }
+    return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Up to the passed descriptor, or with it. */
+static ssize_t qmp_send_some(struct qmp *qmp)
+{
+    const bool pass = qmp->passed_fd >= 0 && qmp->passed_at == 0;
+    size_t size = qmp->passed_fd >= 0 && !pass ? qmp->passed_at : qmp->out.size;
+    ssize_t sent = send_part(qmp->fd, qmp->out.data, size, pass ? qmp->passed_fd : -1);
+
+    if (sent < 0)
+        return -errno;
+    if (pass)
+        closep(&qmp->passed_fd);
+    else if (qmp->passed_fd >= 0)
+        qmp->passed_at -= (size_t)sent;
+    buf_consume(&qmp->out, (size_t)sent);
+    return sent;
+}
+
 static int qmp_flush(struct qmp *qmp)
 {
     while (qmp->out.size > 0) {
-        ssize_t size = send(qmp->fd, qmp->out.data, qmp->out.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = qmp_send_some(qmp);
 
-        if (size < 0 && errno == EINTR)
-            continue;
-        if (size < 0 && errno != EAGAIN)
-            return -errno;
-        if (size < 0)
+        if (sent == -EAGAIN)
             break;
-        buf_consume(&qmp->out, (size_t)size);
+        if (sent < 0 && sent != -EINTR)
+            return (int)sent;
     }
     return loop_io_set_events(qmp->io, EPOLLIN | (qmp->out.size > 0 ? EPOLLOUT : 0));
 }
@@ -211,6 +250,27 @@ int qmp_execute(struct qmp *qmp, const char *command, json_t *own_arguments,
         qmp_arm(qmp);
     }
     return 0;
+}
+
+int qmp_execute_with_fd(struct qmp *qmp, const char *command, json_t *own_arguments, int fd,
+                        uint32_t timeout_ms, qmp_done_fn done, void *ctx)
+{
+    size_t at = qmp->out.size;
+    int result = qmp->state == QMP_READY && qmp->passed_fd < 0 ? 0 : -EAGAIN;
+
+    if (result == 0) {
+        qmp->passed_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        qmp->passed_at = at;
+        result = qmp->passed_fd < 0 ? -errno : 0;
+    }
+    if (result < 0) {
+        json_decref(own_arguments);
+        return result;
+    }
+    result = qmp_execute(qmp, command, own_arguments, timeout_ms, done, ctx);
+    if (result < 0)
+        closep(&qmp->passed_fd);
+    return result;
 }
 
 /* What QEMU says. */
@@ -336,7 +396,9 @@ int qmp_new(struct loop *loop, int own_fd, const struct qmp_events *events, void
         closep(&own_fd);
         return -ENOMEM;
     }
-    *qmp = (struct qmp){ .loop = loop, .fd = own_fd, .events = events, .ctx = ctx };
+    *qmp = (struct qmp){
+        .loop = loop, .fd = own_fd, .passed_fd = -1, .events = events, .ctx = ctx
+    };
     list_init(&qmp->commands);
     qmp->in.limit = LINE_MAX_BYTES;
     qmp->out.limit = qmp->waiting.limit = QUEUE_MAX_BYTES;

@@ -32,6 +32,11 @@ int qmp_new(struct loop *loop, int own_fd, const struct qmp_events *events, void
 int qmp_execute(struct qmp *qmp, const char *command, json_t *own_arguments,
                 uint32_t timeout_ms, qmp_done_fn done, void *ctx);
 
+/* The same with a descriptor (borrowed) that goes along, for getfd. In state ready alone, and
+ * one at a time: else -EAGAIN. */
+int qmp_execute_with_fd(struct qmp *qmp, const char *command, json_t *own_arguments, int fd,
+                        uint32_t timeout_ms, qmp_done_fn done, void *ctx);
+
 /* No callback follows. */
 void qmp_free(struct qmp *qmp);
 DEFINE_CLEANUP(struct qmp *, qmp_free)

@@ -20,6 +20,7 @@
 
 #define WORK_TIMEOUT_MS 60000u
 #define STEP_TIMEOUT_MS 20000u
+#define STATE_FD_NAME "state"
 
 static void template_fail(struct template *template, const char *why)
 {
@@ -78,13 +79,20 @@ static void on_step(void *ctx, const json_t *value, const char *error)
 
 /* False: the template has failed. */
 static bool template_execute(struct template *template, const char *command,
-                             json_t *own_arguments)
+                             json_t *own_arguments, qmp_done_fn done)
 {
-    if (qmp_execute(vm_qmp(template->vm), command, own_arguments, STEP_TIMEOUT_MS, on_step,
+    if (qmp_execute(vm_qmp(template->vm), command, own_arguments, STEP_TIMEOUT_MS, done,
                     template) == 0)
         return true;
     template_fail(template, "QEMU's monitor cannot be used");
     return false;
+}
+
+static void on_failure_told(void *ctx, const json_t *value, const char *error)
+{
+    const char *why = json_string_value(json_object_get(value, "error-desc"));
+
+    template_fail(ctx, error ? error : why ? why : "QEMU cannot save its state");
 }
 
 static void on_migration(void *ctx, const char *status)
@@ -94,7 +102,7 @@ static void on_migration(void *ctx, const char *status)
     if (template->state != TEMPLATE_SAVING)
         return;
     if (strcmp(status, "failed") == 0) {
-        template_fail(template, "QEMU cannot save its state");
+        (void)template_execute(template, "query-migrate", NULL, on_failure_told);
     } else if (strcmp(status, "completed") == 0) {
         template_set_state(template, TEMPLATE_ENDING);
         vm_expect_end(template->vm);
@@ -102,15 +110,28 @@ static void on_migration(void *ctx, const char *status)
     }
 }
 
+static bool template_pass_state_fd(struct template *template)
+{
+    if (qmp_execute_with_fd(vm_qmp(template->vm), "getfd",
+                            json_pack("{s:s}", "fdname", STATE_FD_NAME), template->state_fd,
+                            STEP_TIMEOUT_MS, on_step, template) == 0)
+        return true;
+    template_fail(template, "QEMU's monitor cannot be used");
+    return false;
+}
+
 /* QEMU answers in order, so all steps can be asked for at once. */
 static void template_save(struct template *template)
 {
     template_set_state(template, TEMPLATE_SAVING);
     vm_watch_migration(template->vm, on_migration);
-    if (template_execute(template, "stop", NULL) &&
-        template_execute(template, "migrate-set-capabilities", vm_migration_capabilities()))
+    if (template_execute(template, "stop", NULL, on_step) &&
+        template_execute(template, "migrate-set-capabilities", vm_migration_capabilities(),
+                         on_step) &&
+        template_pass_state_fd(template))
         (void)template_execute(template, "migrate",
-                               json_pack("{s:s}", "uri", VM_STATE_URI)); /* it told already */
+                               json_pack("{s:s}", "uri", "fd:" STATE_FD_NAME),
+                               on_step); /* a failure was told */
 }
 
 /* The agent's first frame must be its HELLO, with nothing behind it. -EAGAIN: not whole yet. */
@@ -201,7 +222,7 @@ static void template_boot(struct template *template, const struct boot_file_set 
         .kernel_fd = files->kernel_fd,
         .initrd_fd = files->initrd_fd,
         .memory_fd = template->memory_fd,
-        .state_fd = template->state_fd,
+        .state_fd = -1, /* passed when it is needed */
         .network_fd = -1,
     };
 

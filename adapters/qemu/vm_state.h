@@ -40,7 +40,7 @@ struct vm {
     uint64_t up_ms; /* 0: not yet */
 };
 
-/* Where QEMU loads a state from, and saves it to. */
+/* Where a clone loads its state from. */
 #define VM_STATE_URI "fd:10"
 static_assert(QEMU_FD_STATE == 10, "VM_STATE_URI names it");
 
