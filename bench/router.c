@@ -231,6 +231,9 @@ static double router_stream(const struct subject *subject, size_t total)
         got += (size_t)count;
     double ms = bench_now_ms() - start;
     (void)pthread_join(thread, NULL);
+    if (count < 0)
+        fprintf(stderr, "sandbox-bench: the stream broke after %zu bytes: %s %s\n", got,
+                strerror((int)-count), native_stream_reason(from));
     return got == total ? (double)got / 1048576 / ms * 1000 : 0;
 }
 

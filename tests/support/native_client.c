@@ -542,9 +542,14 @@ size_t native_stream_waiting(const struct native_stream *stream)
 
 int native_stream_close(struct native_stream *stream)
 {
+    struct native_client *client = stream->client;
+    int ret = client_send(client,
+                          &(struct envelope){ .kind = ENVELOPE_CLOSE, .id = stream->id });
     stream->ended = true;
-    return client_send(stream->client,
-                       &(struct envelope){ .kind = ENVELOPE_CLOSE, .id = stream->id });
+    /* The caller may never turn the loop again. */
+    while (ret == 0 && !client->lost && sp_queued_bytes(client->sp) > 0)
+        ret = loop_turn(client->loop, -1) < 0 ? -EIO : 0;
+    return ret;
 }
 
 ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,

@@ -150,9 +150,8 @@ static void on_ended(void *ctx, int wait_status)
     router->status = wait_status;
 }
 
-static void spawn(struct router_process *router)
+static void spawn(struct router_process *router, const char *program)
 {
-    char program[512];
     const char *const argv[] = { "sandbox-router", "--config", router->config,
                                  "--ready-fd",     "9",        NULL };
     int ready = output_open(router->loop, &router->ready);
@@ -165,7 +164,6 @@ static void spawn(struct router_process *router)
                               .die_with_parent = true };
     int pidfd;
 
-    (void)snprintf(program, sizeof(program), "%s/sandbox-router", getenv("SANDBOX_BIN"));
     ck_assert_int_eq(proc_spawn(&spec, &router->pid, &pidfd), 0);
     closep(&ready);
     closep(&log);
@@ -174,6 +172,15 @@ static void spawn(struct router_process *router)
 }
 
 struct router_process *router_process_start(struct loop *loop, const char *sandbox)
+{
+    char program[512];
+
+    (void)snprintf(program, sizeof(program), "%s/sandbox-router", getenv("SANDBOX_BIN"));
+    return router_process_start_program(loop, program, sandbox);
+}
+
+struct router_process *router_process_start_program(struct loop *loop, const char *program,
+                                                    const char *sandbox)
 {
     struct router_process *router = calloc(1, sizeof(*router));
     const char *port;
@@ -186,7 +193,7 @@ struct router_process *router_process_start(struct loop *loop, const char *sandb
     (void)snprintf(router->url, sizeof(router->url), "ipc://%s/run/router.sock",
                    router->folder);
     router_process_configure(router, sandbox);
-    spawn(router);
+    spawn(router, program);
     (void)output_await(router, &router->ready, "listening\n");
     port = strstr(router_process_await_log(router, "event=web_listening"), "port=");
     router->port = (uint16_t)strtoul(port + 5, NULL, 10);
