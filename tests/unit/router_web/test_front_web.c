@@ -257,11 +257,12 @@ START_TEST(stopping_waits_for_no_one_for_long)
 {
     struct web_client client;
     bool stopped = false;
+    int turns = 0;
 
     fixture_main(&client);
     front_web_stop(fixture.front, on_stopped, &stopped);
-    for (int turns = 0; !stopped; turns++) {
-        ck_assert_int_lt(turns, 400); /* 2 s; the close frame stays unanswered for 1 */
+    while (!stopped) {
+        ck_assert_int_lt(turns++, 400); /* 2 s; the close frame stays unanswered for 1 */
         ck_assert_int_eq(loop_turn(fixture.loop, 5), 0);
     }
     client_close(&client);

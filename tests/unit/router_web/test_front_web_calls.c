@@ -148,8 +148,8 @@ START_TEST(calls_that_nobody_waits_for)
     static const char *const frames[] = {
         "{\"type\":\"invokefunction\",\"function_id\":\"f\",\"data\":{}}",
         "{\"type\":\"invokefunction\",\"invocation_id\":null,\"function_id\":\"f\"}",
-        "{\"type\":\"invokefunction\",\"invocation_id\":\"i\",\"function_id\":\"f\","
-        "\"action\":{\"type\":\"void\"}}",
+        ("{\"type\":\"invokefunction\",\"invocation_id\":\"i\",\"function_id\":\"f\","
+         "\"action\":{\"type\":\"void\"}}"),
         "{\"type\":\"invokefunction\",\"function_id\":\"f\",\"action\":{\"type\":\"void\"}}",
     };
     struct web_client client;
