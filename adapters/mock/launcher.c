@@ -52,6 +52,7 @@ struct root_mounts {
     char usr[512];   /* becomes /usr */
     char upper[512]; /* of usr */
     char work[512];
+    char python[600]; /* becomes /usr/local/bin/python */
     char size[64];
     char overlay[2048];
 };
@@ -63,6 +64,7 @@ static void root_mounts_init(struct root_mounts *mounts, const char *base, uint3
     (void)snprintf(mounts->usr, sizeof(mounts->usr), "%.400s/usr", base);
     (void)snprintf(mounts->upper, sizeof(mounts->upper), "%.400s/upper", base);
     (void)snprintf(mounts->work, sizeof(mounts->work), "%.400s/work", base);
+    (void)snprintf(mounts->python, sizeof(mounts->python), "%s/local/bin/python", mounts->usr);
     (void)snprintf(mounts->size, sizeof(mounts->size), "size=%um,mode=0755", disk_mb);
     (void)snprintf(mounts->overlay, sizeof(mounts->overlay),
                    "lowerdir=/usr,upperdir=%s,workdir=%s,redirect_dir=on", mounts->upper,
@@ -84,13 +86,18 @@ static int mount_usr(const struct root_mounts *mounts)
 static int make_root_mounts(void *ctx)
 {
     const struct root_mounts *mounts = ctx;
+    int result;
 
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("sandbox", mounts->base, "tmpfs", 0, mounts->size) < 0 ||
         mkdir(mounts->root, 0755) < 0 || mkdir(mounts->usr, 0755) < 0 ||
         mkdir(mounts->upper, 0755) < 0 || mkdir(mounts->work, 0755) < 0)
         return -errno;
-    return mount_usr(mounts);
+    result = mount_usr(mounts);
+    /* The images have a program of this name, Debian's own python3 has not. Best effort: there
+     * may be one, or /usr is read-only. */
+    (void)!symlink("/usr/bin/python3", mounts->python);
+    return result;
 }
 
 /* The command line. */

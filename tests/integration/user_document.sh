@@ -27,11 +27,11 @@ start_router "$work/config.yaml" listening bound
 # The image is made before: the document's commands have the shell command's 30 s.
 ok "the image can be made" iii sandbox stop "$(iii sandbox create python)"
 
-is "one-shot run prints 4" "$(run_section "One-shot run" "Lifecycle")" $'4\n--'
+is "one-shot run prints 4" "$(run_section "One-shot run" "Lifecycle")" $'4\n\n--'
 
 lifecycle=$(run_section "Lifecycle" "Concurrency and idle cleanup")
 like "exec prints the version, list the id, stop answers" "$lifecycle" \
-    $'^Python 3\.[0-9.]+\n(\n)?--\n[0-9a-f-]{36}\n--\n\{.*"stopped": true'
+    $'^Python 3\.[0-9.]+\n\n--\n[0-9a-f-]{36}\n--\n\{.*"stopped": true'
 
 like "the catalog lists python and node" "$(run_section "Catalog" "Filesystem")" $'^python\nnode'
 
