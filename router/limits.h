@@ -68,3 +68,6 @@
 #define OUTPUT_LINES_PER_SECOND 200u
 /* Outputs still open, those of earlier processes included (their children may hold them). */
 #define OUTPUTS_MAX 16u
+
+/* Without a call for so long: free memory goes back to the kernel. */
+#define MEMORY_QUIET_MS 2000u

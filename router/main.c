@@ -4,7 +4,6 @@
  * Start-up: settings, loop, signals (before any thread is there), the lock on the runtime
  * directory, the fronts, then the managed adapter, which dials the native one. */
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "front_native.h"
 #include "front_web.h"
 #include "limits.h"
+#include "memory.h"
 #include "options.h"
 #include "ready.h"
 #include "runtime_dir.h"
@@ -28,12 +28,6 @@
 #define DESCRIPTORS_WANTED                                                                     \
     (NATIVE_CONNECTIONS_MAX + WEB_CONNECTIONS_MAX + WEB_REFUSED_MAX + 128u)
 
-/* Bodies of some MiB come and go: they are to be reused, not mapped anew each time; and nng's
- * threads need no heaps of their own. */
-#define MALLOC_MMAP_THRESHOLD (4 * 1024 * 1024)
-#define MALLOC_TRIM_THRESHOLD (8 * 1024 * 1024)
-#define MALLOC_ARENAS 2
-
 struct daemon {
     struct settings *settings;
     struct loop *loop;
@@ -43,6 +37,7 @@ struct daemon {
     struct front_web *web;
     struct supervise *supervise;
     struct shutdown shutdown;
+    struct memory memory;
     struct settings_watch *watch;
     struct ready ready;
     struct loop_signal *terminate;
@@ -178,6 +173,8 @@ static int daemon_start(struct daemon *daemon)
     if (result < 0)
         return result;
     result = router_init(&daemon->router, daemon->loop, daemon->settings);
+    if (result == 0)
+        result = memory_init(&daemon->memory, &daemon->router);
     if (result < 0)
         return complain_errno("router", result);
     daemon->router.binding.changed = ready_binding_changed;
@@ -191,6 +188,7 @@ static void daemon_stop(struct daemon *daemon)
 {
     supervise_free(daemon->supervise);
     shutdown_done(&daemon->shutdown);
+    memory_done(&daemon->memory);
     front_web_free(daemon->web);
     if (daemon->native.router)
         front_native_done(&daemon->native);
@@ -242,9 +240,8 @@ int main(int argc, char **argv)
         break;
     }
     log_init("sandbox-router", options.log_format, options.log_level);
-    (void)mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_THRESHOLD); /* a hint; it works without */
-    (void)mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_THRESHOLD);
-    (void)mallopt(M_ARENA_MAX, MALLOC_ARENAS);
+    memory_tune();
+    raise_descriptor_limit();
     raise_descriptor_limit();
     (void)signal(SIGPIPE, SIG_IGN); /* of a writer that is gone we hear by EPIPE */
     return run(&options);

@@ -54,7 +54,7 @@ struct passthrough {
     unsigned in_use;    /* not FREE */
     unsigned open;      /* FORWARDED or DETACHED */
     struct buf scratch; /* the message that is being forwarded */
-    /* The last open call has ended; may be NULL. Set for the shutdown. */
+    /* The last open call has ended; may be NULL. memory.c's, then the shutdown's. */
     void (*idle)(void *ctx);
     void *idle_ctx;
 };

@@ -117,6 +117,8 @@ void shutdown_done(struct shutdown *shutdown)
 {
     if (!shutdown->router)
         return;
+    if (shutdown->router->passthrough.idle_ctx == shutdown)
+        shutdown->router->passthrough.idle = NULL;
     loop_timer_free(shutdown->timer);
     loop_notice_cancel(shutdown->router->loop, &shutdown->step);
 }
