@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# iii against router and mock: what it prints, its exit codes, signals (iii-wire 5 and 6).
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# run CODE TEXT COMMAND...: stdout in $out, stderr in $err.
+run() {
+    local wanted=$1 text=$2 code
+    shift 2
+    "$@" >"$work/out" 2>"$work/err"
+    code=$?
+    out=$(cat "$work/out")
+    err=$(cat "$work/err")
+    is "$text: exit code" "$code" "$wanted"
+}
+live() { iii trigger sandbox::list | jq length; }
+none_live() { [ "$(live)" = 0 ]; }
+idle() { [ "$(iii trigger sandbox::list | jq '.[].exec_in_flight')" = 0 ]; }
+
+start sandbox-mock
+
+# Usage.
+run 2 "no command" iii
+run 2 "an unknown command" iii triger
+like "it is told what was meant" "$err" "did you mean trigger"
+run 2 "no function" iii trigger
+run 2 "an unknown option" iii trigger --prot 1 f
+run 2 "run without a command" iii sandbox run python
+run 2 "a wrong environment" iii sandbox create python -e novalue
+run 0 "help" iii sandbox run --help
+run 0 "help of a function" iii trigger sandbox::fs::write -h
+like "it has the fields" "$out" "content_b64"
+run 1 "help of no function" iii trigger sandbox::fs::wrte -h
+run 0 "help without a router" iii t sandbox::create -h --port 1
+like "it says where it is from" "$err" "built-in"
+
+# Local errors.
+run 1 "a word without =" iii trigger sandbox::list word
+like "it is quoted" "$err" '^Error: .*"word"'
+run 1 "bad JSON" iii trigger sandbox::list --json '{"a":}'
+like "with its position" "$err" "position 6"
+run 1 "no router there" iii trigger sandbox::list --port 1
+like "it is asked for" "$err" "localhost port 1.*does the router run there"
+
+# Calls.
+run 0 "a call" iii call sandbox::list
+is "the result" "$out" "[]"
+run 0 "over IPv6" iii trigger sandbox::list --address ::1
+run 0 "over IPv6, in brackets" iii trigger sandbox::list --address '[::1]'
+run 1 "an error of the adapter" iii trigger sandbox::stop sandbox_id=nonsense
+is "nothing on stdout" "$out" ""
+is "the envelope on stderr" "$(sed 's/^Error: //' "$work/err" | jq -r .code)" S001
+run 1 "an unknown function" iii trigger no::such
+is "code and message" "$(sed 's/^Error: //' "$work/err" | jq -c keys)" '["code","message"]'
+run 1 "another namespace" iii trigger sandbox::list -n other
+run 1 "the timeout" iii trigger sandbox::run image=python lang=sh code='sleep 9' --timeout-ms 500
+like "it is named" "$err" "within 500 ms"
+eventually 5 none_live
+
+# Sandboxes.
+run 0 "create" iii worker sandbox create python --name "my name" -e A=1
+id=$out
+like "prints the id alone" "$out" '^[0-9a-f-]{36}$'
+is "and nothing else" "$err" ""
+run 0 "list" iii sandbox list
+like "shows it" "$out" "^SANDBOX_ID .*AGE_SECS  NAME"$'\n'"$id  python  +[0-9]+  my name$"
+run 7 "exec gives the program's code" iii sandbox exec "$id" -e B=2 -- sh -c 'echo $A$B; echo e >&2; exit 7'
+is "its stdout" "$out" 12
+is "its stderr" "$err" e
+run 127 "a missing program" iii sandbox exec "$id" -- nosuch
+run 124 "a timeout" iii sandbox exec "$id" --timeout 300ms -- sh -c 'echo part; sleep 9'
+is "what was there" "$out" part
+like "the code" "$err" '^error: \[S200\]'
+run 1 "no such sandbox" iii sandbox exec 00000000-0000-4000-8000-000000000000 -- true
+like "its error" "$err" '^error: \[S002\]'
+
+# Files.
+head -c 3000000 /dev/urandom >"$work/file"
+run 0 "upload" iii sandbox upload "$id" "$work/file" /tmp/d/file --parents --mode 0600
+is "it counts" "$out" "uploaded 3000000 bytes to $id:/tmp/d/file"
+run 0 "download" iii sandbox download "$id" /tmp/d/file "$work/got"
+is "it counts too" "$out" "downloaded 3000000 bytes to $work/got"
+ok "the bytes are the same" cmp "$work/file" "$work/got"
+ok "through stdin and stdout" \
+    bash -c 'iii sandbox upload "$1" - /tmp/in <"$2" >/dev/null && iii sandbox download "$1" /tmp/in - | cmp - "$2"' - "$id" "$work/file"
+: >"$work/empty"
+run 0 "an empty file" iii sandbox upload "$id" "$work/empty" /tmp/empty
+is "has no bytes" "$out" "uploaded 0 bytes to $id:/tmp/empty"
+run 1 "a file that is not there" iii sandbox download "$id" /nowhere "$work/nothing"
+ok "leaves nothing" test -z "$(ls "$work" | grep nothing)"
+run 1 "a folder that is not there" iii sandbox upload "$id" "$work/file" /nowhere/x
+like "says so" "$err" '^error: \[S211\]'
+run 1 "no local file" iii sandbox upload "$id" "$work/nothing" /tmp/x
+
+# Signals.
+iii sandbox exec "$id" -- sleep 60 &
+pid=$!
+ok "exec is under way" eventually 5 bash -c '! [ "$(iii trigger sandbox::list | jq ".[].exec_in_flight")" = 0 ]'
+kill -HUP "$pid"
+wait "$pid"
+is "exec ends with 129" $? 129
+ok "the program is killed" eventually 5 idle
+mkfifo "$work/pipe"
+exec 8<>"$work/pipe"
+iii sandbox upload "$id" - /tmp/in <"$work/pipe" &
+pid=$!
+echo part >&8
+ok "upload is under way" eventually 5 iii sandbox exec "$id" -- sh -c 'ls /tmp/.iii-tmp-* >/dev/null 2>&1'
+kill -TERM "$pid"
+wait "$pid"
+is "upload ends with 143" $? 143
+exec 8>&-
+run 0 "the old file stays" bash -c 'iii sandbox download "$1" /tmp/in - | cmp - "$2"' - "$id" "$work/file"
+run 0 "stop" iii sandbox stop "$id"
+is "stop says so" "$out" "stopped $id"
+
+run 3 "run" iii sandbox run python -- sh -c 'echo hello; exit 3'
+is "its output" "$out" hello
+is "nothing is left" "$(live)" 0
+for signal in INT:130 TERM:143; do
+    iii sandbox run python -- sleep 60 &
+    pid=$!
+    ok "run is under way" eventually 5 bash -c '[ "$(iii trigger sandbox::list | jq ".[].exec_in_flight")" = 1 ]'
+    kill "-${signal%:*}" "$pid"
+    wait "$pid"
+    is "run ends with ${signal#*:}" $? "${signal#*:}"
+    is "no VM is left" "$(live)" 0
+done
+
+# Completion.
+is "commands" "$(iii __complete sandbox st)" stop
+is "functions" "$(iii __complete trigger sandbox::fs::mk)" sandbox::fs::mkdir
+is "fields" "$(iii __complete trigger sandbox::fs::mkdir pa)" $'path=\nparents='
+is "images" "$(iii __complete sandbox run py)" python
+is "options" "$(iii __complete sandbox exec --t)" --timeout
+for shell in bash zsh fish; do
+    run 0 "the script for $shell" iii completion "$shell"
+done
+ok "bash takes its script" bash -n <(iii completion bash)
+finish
