@@ -44,14 +44,22 @@ struct web_connection *web_connection_of(struct list *node)
     return LIST_ENTRY(node, struct web_connection, node);
 }
 
+static bool may_log_end(struct web_connection *connection)
+{
+    struct web_connection_shared *shared = connection->shared;
+
+    return web_log_limit_pass(&shared->ends, loop_now_ms(shared->loop));
+}
+
 void web_connection_drop(struct web_connection *connection, const char *reason)
 {
     if (connection->state == WEB_GONE)
         return;
     connection->shared->counters->dropped++;
-    log_event(connection->role ? LOG_INFO : LOG_DEBUG, "web_dropped",
-              log_text("role", web_connection_role_name(connection)),
-              log_text("reason", reason));
+    if (may_log_end(connection))
+        log_event(LOG_INFO, "web_dropped",
+                  log_text("role", web_connection_role_name(connection)),
+                  log_text("reason", reason));
     web_connection_set_state(connection, WEB_GONE);
 }
 
@@ -75,8 +83,10 @@ static void peer_closed(struct web_connection *connection, const struct websocke
 static void peer_failed(struct web_connection *connection, const struct websocket_event *event)
 {
     connection->shared->counters->dropped++;
-    log_event(LOG_WARN, "web_breach", log_text("role", web_connection_role_name(connection)),
-              log_text("reason", event->reason), log_uint("code", event->code));
+    if (may_log_end(connection))
+        log_event(LOG_WARN, "web_breach",
+                  log_text("role", web_connection_role_name(connection)),
+                  log_text("reason", event->reason), log_uint("code", event->code));
     if (connection->state == WEB_CLOSING) {
         web_connection_leave(connection);
         return;

@@ -11,6 +11,7 @@
 #include "metrics.h"
 #include "stream.h"
 #include "web_limits.h"
+#include "web_log_limit.h"
 #include "websocket.h"
 
 struct web_connection;
@@ -55,7 +56,8 @@ struct web_connection_shared {
     struct loop *loop;
     struct backlog *backlog;
     struct metrics_front_counters *counters;
-    size_t partial_bytes; /* of all messages that are not whole */
+    size_t partial_bytes;      /* of all messages that are not whole */
+    struct web_log_limit ends; /* that are worth a line */
     const struct web_connection_events *events;
     void *ctx;
 };

@@ -39,7 +39,3 @@
 
 /* What a channel's reader may have waiting in its socket. */
 #define WEB_READER_WINDOW_BYTES (256u * 1024)
-
-/* Bad frames that are logged in each interval; the rest are counted. */
-#define WEB_BAD_FRAMES_LOGGED 10u
-#define WEB_BAD_FRAMES_INTERVAL_MS 10000u

@@ -27,20 +27,11 @@ char *web_text_of(struct span string, size_t max_bytes)
     return (char *)buf_take(&text, NULL);
 }
 
-/* A stranger's nonsense is worth a line, not a flood of them. */
 static void log_bad_frame(struct web_main *self, const char *reason)
 {
     struct web_clients *clients = self->clients;
-    uint64_t now_ms = loop_now_ms(clients->router->loop);
 
-    if (now_ms - clients->bad_since_ms >= WEB_BAD_FRAMES_INTERVAL_MS) {
-        if (clients->bad_count > WEB_BAD_FRAMES_LOGGED)
-            log_event(LOG_WARN, "web_bad_frames_unlogged",
-                      log_uint("count", clients->bad_count - WEB_BAD_FRAMES_LOGGED));
-        clients->bad_since_ms = now_ms;
-        clients->bad_count = 0;
-    }
-    if (clients->bad_count++ < WEB_BAD_FRAMES_LOGGED)
+    if (web_log_limit_pass(&clients->bad_frames, loop_now_ms(clients->router->loop)))
         log_event(LOG_WARN, "web_bad_frame", log_text("worker", self->worker_id),
                   log_text("reason", reason));
 }

@@ -7,13 +7,13 @@
 #include "uuid.h"
 #include "web_connection.h"
 #include "web_frame.h"
+#include "web_log_limit.h"
 
 /* All main sockets of the front. */
 struct web_clients {
     struct router *router;
     struct list mains; /* struct web_main, oldest first */
-    uint64_t bad_since_ms;
-    unsigned bad_count; /* bad frames since then */
+    struct web_log_limit bad_frames;
 };
 
 enum web_identity {
