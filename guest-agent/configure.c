@@ -42,9 +42,9 @@ static void set_seed(const char *text)
     _cleanup_(buf_done)
     struct buf bytes = { .limit = SEED_BYTES_MAX };
     _cleanup_close_ int fd = -1;
-    struct {
-        struct rand_pool_info head;
-        uint8_t bytes[SEED_BYTES_MAX];
+    union {
+        struct rand_pool_info info;
+        uint8_t bytes[sizeof(struct rand_pool_info) + SEED_BYTES_MAX];
     } seed;
 
     if (!text || !*text)
@@ -53,11 +53,9 @@ static void set_seed(const char *text)
         warn("seed", -EINVAL);
         return;
     }
-    seed.head = (struct rand_pool_info){
-        .entropy_count = (int)bytes.size * 8,
-        .buf_size = (int)bytes.size,
-    };
-    memcpy(seed.bytes, bytes.data, bytes.size);
+    seed.info.entropy_count = (int)bytes.size * 8;
+    seed.info.buf_size = (int)bytes.size;
+    memcpy(seed.bytes + sizeof(seed.info), bytes.data, bytes.size);
     fd = open("/dev/urandom", O_RDWR | O_CLOEXEC);
     if (fd < 0 || ioctl(fd, RNDADDENTROPY, &seed) < 0 || ioctl(fd, RNDRESEEDCRNG) < 0)
         warn("seed", -errno);

@@ -25,8 +25,6 @@ static void exec_set_state(struct exec *exec, enum exec_state state)
 
 static void exec_free(struct exec *exec)
 {
-    if (!exec)
-        return;
     tree_release(exec->tree);
     loop_timer_free(exec->deadline);
     loop_timer_free(exec->drain);
@@ -37,7 +35,6 @@ static void exec_free(struct exec *exec)
     free(exec->workdir);
     free(exec);
 }
-DEFINE_CLEANUP(struct exec *, exec_free)
 
 /* The end: one REPLY. */
 

@@ -118,7 +118,7 @@ static bool fault_called(void *ctx, struct request *request, const char *operati
     return false;
 }
 
-static void send_garbage(struct backend *backend, struct request *request)
+static void send_garbage(struct request *request)
 {
     static const uint8_t garbage[] = { 0xc1, 0xff, 0x00, 'n', 'o', 't', ' ', 'm', 's', 'g' };
 
@@ -153,7 +153,7 @@ static bool fault_answering(void *ctx, struct request *request, const char *oper
     if (script_find(&backend->script, FAULT_DIE, FAULT_AFTER, operation, &rule))
         die();
     if (script_find(&backend->script, FAULT_GARBAGE, FAULT_AFTER, operation, &rule)) {
-        send_garbage(backend, request);
+        send_garbage(request);
         return hold(backend, request, 0, request_drop);
     }
     if (script_find(&backend->script, FAULT_DISCONNECT, FAULT_AFTER, operation, &rule)) {

@@ -20,9 +20,10 @@ struct script_rule {
 
 static const struct {
     const char *name;
+    const char *when;
     const char *keys;
 } faults[] = {
-#define FAULT(id, name, keys, text) [FAULT_##id] = { name, keys },
+#define FAULT(id, name, when, keys, text) [FAULT_##id] = { name, when, keys },
 #include "faults.def"
 };
 _Static_assert(ARRAY_SIZE(faults) == FAULT_KIND_MAX, "a row for each fault");
@@ -31,6 +32,11 @@ static const char *const outcomes[] = {
     [OUTCOME_NONE] = "",
     [OUTCOME_NEVER_RAN] = "never_ran",
     [OUTCOME_MAY_HAVE_RUN] = "may_have_run",
+};
+
+static const char *const when_names[] = {
+    [FAULT_BEFORE] = "before",
+    [FAULT_AFTER] = "after",
 };
 
 const char *fault_name(enum fault_kind kind)
@@ -121,15 +127,15 @@ static int outcome_value(struct span value, enum sandbox_outcome *ret_outcome)
     return -EINVAL;
 }
 
-static int when_value(struct span value, enum fault_when *ret_when)
+static int when_value(struct span value, struct rule *rule)
 {
     if (json_string_equals(value, "before"))
-        *ret_when = FAULT_BEFORE;
+        rule->when = FAULT_BEFORE;
     else if (json_string_equals(value, "after"))
-        *ret_when = FAULT_AFTER;
+        rule->when = FAULT_AFTER;
     else
         return -EINVAL;
-    return 0;
+    return is_listed(faults[rule->kind].when, when_names[rule->when]) ? 0 : -EINVAL;
 }
 
 static int bool_value(struct span value, bool *ret_flag)
@@ -142,7 +148,7 @@ static int bool_value(struct span value, bool *ret_flag)
 static int member_value(struct rule *rule, const char *key, struct span value,
                         char why[SCRIPT_WHY_BYTES])
 {
-    const bool common = is_listed("operation times when", key);
+    const bool common = *faults[rule->kind].when && is_listed("operation times when", key);
 
     if (strcmp(key, "fault") == 0)
         return 0;
@@ -160,7 +166,7 @@ static int member_value(struct rule *rule, const char *key, struct span value,
                    ? wrong(why, key, "a number; 0 is for ever")
                    : 0;
     if (strcmp(key, "when") == 0)
-        return when_value(value, &rule->when) < 0 ? wrong(why, key, "before or after") : 0;
+        return when_value(value, rule) < 0 ? wrong(why, key, faults[rule->kind].when) : 0;
     if (strcmp(key, "code") == 0)
         return code_value(value, &rule->code) < 0 ? wrong(why, key, "a code, like \"S216\"")
                                                   : 0;
@@ -205,6 +211,7 @@ int rule_parse(struct span json, struct rule *ret_rule, char why[SCRIPT_WHY_BYTE
         return wrong(why, "fault", "an object");
     if (kind_value(json_get(json, "fault"), &rule, why) < 0)
         return -EINVAL;
+    rule.when = strcmp(faults[rule.kind].when, "after") == 0 ? FAULT_AFTER : FAULT_BEFORE;
     members = json_iterate(json);
     while (json_next(&members, &key, &value)) {
         char name[32];

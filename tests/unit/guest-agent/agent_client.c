@@ -33,9 +33,16 @@ static void client_exec(int fd, int cgroup_fd)
     _exit(127);
 }
 
-void agent_client_start(struct agent_client *client, int cgroup_fd)
+static void client_hello(struct agent_client *client)
 {
     struct agent_frame frame;
+
+    ck_assert(agent_client_receive(client, &frame, TIMEOUT_MS));
+    ck_assert_int_eq(frame.kind, AGENT_FRAME_HELLO);
+}
+
+void agent_client_start(struct agent_client *client, int cgroup_fd)
+{
     int pair[2];
 
     *client = (struct agent_client){ .next_id = 1 };
@@ -46,11 +53,10 @@ void agent_client_start(struct agent_client *client, int cgroup_fd)
         client_exec(pair[1], cgroup_fd);
     (void)close(pair[1]);
     client->fd = pair[0];
-    ck_assert(agent_client_receive(client, &frame, TIMEOUT_MS));
-    ck_assert_int_eq(frame.kind, AGENT_FRAME_HELLO);
+    client_hello(client);
 }
 
-void agent_client_start_ready(struct agent_client *client)
+static void client_configure(struct agent_client *client)
 {
     const struct guest_configure configure = {
         .has_realtime_ns = true,
@@ -65,7 +71,6 @@ void agent_client_start_ready(struct agent_client *client)
     struct agent_frame frame;
     size_t start;
 
-    agent_client_start(client, -1);
     ck_assert_int_eq(agent_frame_begin(AGENT_FRAME_CONFIGURE, 0, NULL, &out, &start), 0);
     ck_assert_int_eq(codec_encode_msgpack(&type_guest_configure, &configure, &out), 0);
     ck_assert_int_eq(agent_frame_finish(&out, start), 0);
@@ -73,6 +78,18 @@ void agent_client_start_ready(struct agent_client *client)
     buf_done(&out);
     ck_assert(agent_client_receive(client, &frame, TIMEOUT_MS));
     ck_assert_int_eq(frame.kind, AGENT_FRAME_READY);
+}
+
+void agent_client_greet(struct agent_client *client)
+{
+    client_hello(client);
+    client_configure(client);
+}
+
+void agent_client_start_ready(struct agent_client *client, int cgroup_fd)
+{
+    agent_client_start(client, cgroup_fd);
+    client_configure(client);
 }
 
 void agent_client_stop(struct agent_client *client)

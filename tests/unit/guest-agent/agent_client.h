@@ -33,8 +33,10 @@ struct agent_answer {
 /* Starts the agent of $SANDBOX_BIN and reads its HELLO. CGROUP_FD: -1, or a folder for the
  * execs' cgroups. */
 void agent_client_start(struct agent_client *client, int cgroup_fd);
-/* The same, up to READY. */
-void agent_client_start_ready(struct agent_client *client);
+/* On a channel that somebody else made: HELLO, CONFIGURE, READY. */
+void agent_client_greet(struct agent_client *client);
+/* Starts the agent, up to READY. */
+void agent_client_start_ready(struct agent_client *client, int cgroup_fd);
 void agent_client_stop(struct agent_client *client);
 
 void agent_client_send(struct agent_client *client, const struct agent_frame *frame);

@@ -1,9 +1,11 @@
 /* test_exec.c - contract 5.2 as the agent's host sees it. */
 #include <check.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -12,15 +14,59 @@
 #include "codec.h"
 
 static struct agent_client client;
+static char cgroup_folder[128];
+
+/* Once with a keeper for each exec, once with cgroups. */
 
 static void start(void)
 {
-    agent_client_start_ready(&client);
+    agent_client_start_ready(&client, -1);
 }
 
 static void stop(void)
 {
     agent_client_stop(&client);
+}
+
+static char cgroup_root[] = "/tmp/agent-cgroup-XXXXXX";
+static bool has_cgroups;
+
+static void start_with_cgroups(void)
+{
+    int fd;
+
+    (void)strcpy(cgroup_root, "/tmp/agent-cgroup-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(cgroup_root));
+    has_cgroups = unshare(CLONE_NEWNS) == 0 &&
+                  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                  mount("cgroup2", cgroup_root, "cgroup2", 0, NULL) == 0;
+    if (!has_cgroups) {
+        start(); /* not root, or no cgroup v2: the same again with keepers */
+        return;
+    }
+    (void)snprintf(cgroup_folder, sizeof(cgroup_folder), "%s/agent-test-%d", cgroup_root,
+                   (int)getpid());
+    ck_assert_int_eq(mkdir(cgroup_folder, 0755), 0);
+    fd = open(cgroup_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    agent_client_start_ready(&client, fd);
+    (void)close(fd);
+}
+
+static void stop_with_cgroups(void)
+{
+    char command[1024];
+
+    stop();
+    if (has_cgroups) {
+        (void)snprintf(command, sizeof(command),
+                       "for k in %s/*/cgroup.kill; do echo 1 > $k; done; "
+                       "until rmdir %s/exec-* %s 2>/dev/null; do sleep 0.01; done",
+                       cgroup_folder, cgroup_folder, cgroup_folder);
+        ck_assert_int_eq(system(command), 0);
+        ck_assert_int_eq(umount2(cgroup_root, MNT_DETACH), 0);
+    }
+    (void)rmdir(cgroup_root);
 }
 
 static int64_t now_ms(void)
@@ -403,14 +449,27 @@ START_TEST(many_at_once)
 }
 END_TEST
 
-int main(void)
+START_TEST(each_exec_in_a_cgroup)
 {
-    Suite *suite = suite_create("agent-exec");
-    TCase *cases = tcase_create("exec");
-    SRunner *runner;
-    int failed;
+    struct guest_exec_reply reply;
+    struct agent_answer answer;
 
-    tcase_add_checked_fixture(cases, start, stop);
+    if (!has_cgroups)
+        return;
+    for (int i = 0; i < 3; i++) { /* the second uses the first one's again */
+        agent_client_shell(&client, "cat /proc/self/cgroup | grep -o 'exec-.*'", NULL, 0,
+                           &answer, &reply);
+        ck_assert_str_eq(buf_text(&answer.streams[1]), "exec-1\n");
+        agent_answer_done(&answer);
+    }
+}
+END_TEST
+
+static TCase *exec_cases(const char *name, void (*begin)(void), void (*finish)(void))
+{
+    TCase *cases = tcase_create(name);
+
+    tcase_add_checked_fixture(cases, begin, finish);
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, output_and_exit_code);
     tcase_add_test(cases, program_starts_clean);
@@ -423,13 +482,26 @@ int main(void)
     tcase_add_test(cases, deadline_kills_the_whole_tree);
     tcase_add_test(cases, cancel_kills_the_whole_tree);
     tcase_add_test(cases, a_storm_of_forks_is_killed);
-    tcase_add_test(cases, killing_everything_spares_the_exit_code);
     tcase_add_test(cases, programs_that_cannot_start);
     tcase_add_test(cases, other_failures_to_start_are_s300);
     tcase_add_test(cases, path_of_its_own_environment);
     tcase_add_test(cases, a_thousand_short_execs_lose_nothing);
     tcase_add_test(cases, many_at_once);
-    suite_add_tcase(suite, cases);
+    return cases;
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("agent-exec");
+    TCase *with_keepers = exec_cases("keepers", start, stop);
+    TCase *with_cgroups = exec_cases("cgroups", start_with_cgroups, stop_with_cgroups);
+    SRunner *runner;
+    int failed;
+
+    tcase_add_test(with_keepers, killing_everything_spares_the_exit_code);
+    tcase_add_test(with_cgroups, each_exec_in_a_cgroup);
+    suite_add_tcase(suite, with_keepers);
+    suite_add_tcase(suite, with_cgroups);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -18,7 +18,7 @@ static void start(void)
 {
     (void)strcpy(root, "/tmp/agent-serve-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
-    agent_client_start_ready(&client);
+    agent_client_start_ready(&client, -1);
 }
 
 static void stop(void)
