@@ -98,7 +98,7 @@ static const char *op_text(unsigned op)
     return op == METRICS_OP_CHANNELS_CREATE ? "channels::create" : "other";
 }
 
-static const char *code_text(unsigned code)
+const char *metrics_code_text(unsigned code)
 {
     if (code == SANDBOX_OK)
         return "ok";
@@ -115,7 +115,7 @@ static void put_calls(struct writer *writer, const struct metrics *metrics)
         for (unsigned code = 0; code < METRICS_CODE_MAX; code++) {
             if (metrics->calls[op][code] > 0)
                 put(writer, "sandbox_calls_total{op=\"%s\",code=\"%s\"} %llu\n", op_text(op),
-                    code_text(code), (unsigned long long)metrics->calls[op][code]);
+                    metrics_code_text(code), (unsigned long long)metrics->calls[op][code]);
         }
     }
 }

@@ -61,6 +61,7 @@ void metrics_call(struct metrics *metrics, unsigned op, unsigned code, uint64_t 
 /* The column of an error envelope: the one look the router takes into a body, at errors only.
  */
 unsigned metrics_code_of(struct span envelope);
+const char *metrics_code_text(unsigned code); /* "ok", "S301", "expired" */
 
 /* Appends the whole text for GET /metrics. 0 or -errno. */
 int metrics_write(const struct router *router, struct buf *to);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "log.h"
 #include "metrics.h"
@@ -10,6 +11,7 @@
 #include "router.h"
 
 #define SLOTS_AT_FIRST 64u
+#define TRACE_LOGGED_BYTES 55u           /* version 00 of W3C's; a longer one is not logged */
 #define SCRATCH_KEEP_BYTES (256u * 1024) /* a bigger message's memory is given back */
 
 static const bool moves[PENDING_STATE_MAX][PENDING_STATE_MAX] = {
@@ -21,7 +23,7 @@ static const bool moves[PENDING_STATE_MAX][PENDING_STATE_MAX] = {
     [PENDING_TOMBSTONE] = { [PENDING_FREE] = true },
 };
 
-/* No log line: a call is no event at the default levels. */
+/* No log line: log_forwarded() and log_answered() tell of a call, at a level that is off. */
 static void pending_set_state(struct pending *pending, enum pending_state state)
 {
     assert(moves[pending->state][state]);
@@ -31,6 +33,31 @@ static void pending_set_state(struct pending *pending, enum pending_state state)
 static uint64_t pending_id(const struct pending *pending)
 {
     return (uint64_t)pending->generation << 32 | pending->slot;
+}
+
+/* The log, for who follows one call: the adapter says the same number. */
+
+static const char *op_text(const struct pending *pending)
+{
+    return pending->metrics_op < OP_MAX ? operations[pending->metrics_op].name : "other";
+}
+
+static void log_forwarded(const struct pending *pending, struct span traceparent)
+{
+    char trace[TRACE_LOGGED_BYTES + 1] = "";
+
+    if (traceparent.data && traceparent.size <= TRACE_LOGGED_BYTES)
+        memcpy(trace, traceparent.data, traceparent.size);
+    log_event(LOG_DEBUG, "call_forwarded", log_uint("call", pending_id(pending)),
+              log_text("op", op_text(pending)), log_text("adapter", pending->adapter->name),
+              log_text("traceparent", trace[0] ? trace : NULL));
+}
+
+static void log_answered(const struct pending *pending, unsigned code)
+{
+    log_event(LOG_DEBUG, "call_answered", log_uint("call", pending_id(pending)),
+              log_text("op", op_text(pending)), log_text("code", metrics_code_text(code)),
+              log_uint("took_us", metrics_now_us() - pending->started_us));
 }
 
 /* Slots. */
@@ -158,6 +185,8 @@ static void pending_count(const struct pending *pending, unsigned code)
 {
     metrics_call(&pending->router->metrics, pending->metrics_op, code,
                  metrics_now_us() - pending->started_us);
+    if (log_enabled(LOG_DEBUG))
+        log_answered(pending, code);
 }
 
 /* The end of a call by its adapter's answer or loss. */
@@ -318,6 +347,8 @@ struct pending *passthrough_forward(struct passthrough *passthrough, struct call
         return NULL;
     }
     pending_begin(pending, caller, forward);
+    if (log_enabled(LOG_DEBUG))
+        log_forwarded(pending, forward->call->traceparent);
     if (send_call(passthrough, pending, forward) < 0 ||
         pending_arm(pending, forward->call->detached ? ENVELOPE_NO_DEADLINE
                                                      : forward->deadline_ms) < 0) {

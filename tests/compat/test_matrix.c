@@ -146,8 +146,10 @@ static void scene_open(struct scene *scene, const struct matrix_router *router)
     scene->router = router;
     (void)snprintf(program, sizeof(program), "%s/compat-router-%u.%u", COMPAT_ROUTERS,
                    router->contract.major, router->contract.minor);
-    scene->process = router_process_start_program(scene->loop, program,
-                                                  "  adapter: " NAME "\n  managed: false\n");
+    scene->process = router_process_start_with(
+        scene->loop,
+        &(struct router_process_options){
+            .program = program, .sandbox = "  adapter: " NAME "\n  managed: false\n" });
     ck_assert_int_eq(native_client_new_with(router_process_url(scene->process), &options,
                                             WAIT_MS, &scene->caller),
                      0);

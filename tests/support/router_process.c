@@ -150,10 +150,19 @@ static void on_ended(void *ctx, int wait_status)
     router->status = wait_status;
 }
 
-static void spawn(struct router_process *router, const char *program)
+static void spawn(struct router_process *router, const struct router_process_options *options)
 {
-    const char *const argv[] = { "sandbox-router", "--config", router->config,
-                                 "--ready-fd",     "9",        NULL };
+    char program[512];
+    const char *const argv[] = { "sandbox-router",
+                                 "--config",
+                                 router->config,
+                                 "--ready-fd",
+                                 "9",
+                                 "--log-format",
+                                 options->log_format ? options->log_format : "kv",
+                                 "--log-level",
+                                 options->log_level ? options->log_level : "info",
+                                 NULL };
     int ready = output_open(router->loop, &router->ready);
     int log = output_open(router->loop, &router->log);
     const struct proc_fd fds[] = { { ready, READY_FD }, { log, STDERR_FILENO } };
@@ -164,6 +173,9 @@ static void spawn(struct router_process *router, const char *program)
                               .die_with_parent = true };
     int pidfd;
 
+    (void)snprintf(program, sizeof(program), "%s/sandbox-router", getenv("SANDBOX_BIN"));
+    if (options->program)
+        spec.program = options->program;
     ck_assert_int_eq(proc_spawn(&spec, &router->pid, &pidfd), 0);
     closep(&ready);
     closep(&log);
@@ -173,14 +185,12 @@ static void spawn(struct router_process *router, const char *program)
 
 struct router_process *router_process_start(struct loop *loop, const char *sandbox)
 {
-    char program[512];
-
-    (void)snprintf(program, sizeof(program), "%s/sandbox-router", getenv("SANDBOX_BIN"));
-    return router_process_start_program(loop, program, sandbox);
+    return router_process_start_with(loop,
+                                     &(struct router_process_options){ .sandbox = sandbox });
 }
 
-struct router_process *router_process_start_program(struct loop *loop, const char *program,
-                                                    const char *sandbox)
+struct router_process *router_process_start_with(struct loop *loop,
+                                                 const struct router_process_options *options)
 {
     struct router_process *router = calloc(1, sizeof(*router));
     const char *port;
@@ -192,11 +202,11 @@ struct router_process *router_process_start_program(struct loop *loop, const cha
     (void)snprintf(router->config, sizeof(router->config), "%s/config.yaml", router->folder);
     (void)snprintf(router->url, sizeof(router->url), "ipc://%s/run/router.sock",
                    router->folder);
-    router_process_configure(router, sandbox);
-    spawn(router, program);
+    router_process_configure(router, options->sandbox);
+    spawn(router, options);
     (void)output_await(router, &router->ready, "listening\n");
-    port = strstr(router_process_await_log(router, "event=web_listening"), "port=");
-    router->port = (uint16_t)strtoul(port + 5, NULL, 10);
+    port = strstr(router_process_await_log(router, "web_listening"), "port");
+    router->port = (uint16_t)strtoul(port + strcspn(port, "0123456789"), NULL, 10);
     return router;
 }
 

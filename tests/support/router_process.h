@@ -12,9 +12,14 @@ struct router_process;
 /* SANDBOX: YAML below `sandbox`, indented by 2, or "". runtime_dir and listen (port 0) are
  * added. Returns when it listens. The program is $SANDBOX_BIN/sandbox-router. */
 struct router_process *router_process_start(struct loop *loop, const char *sandbox);
-/* The same of another program, by its path. */
-struct router_process *router_process_start_program(struct loop *loop, const char *program,
-                                                    const char *sandbox);
+struct router_process_options {
+    const char *program; /* path; NULL: the same */
+    const char *sandbox;
+    const char *log_format; /* NULL: as the program has it */
+    const char *log_level;
+};
+struct router_process *router_process_start_with(struct loop *loop,
+                                                 const struct router_process_options *options);
 /* SIGTERM, then its exit code; the folder is removed. */
 int router_process_stop(struct router_process *router);
 
