@@ -97,7 +97,7 @@ static int put_pairs(const struct args *args, struct buf *to, struct buf *ret_er
     int result = 0;
 
     for (size_t i = 0; i < args->pair_count && result == 0; i++) {
-        struct pair pair;
+        struct pair pair = { 0 };
 
         result = split(args->pairs[i], &pair, ret_error);
         if (result < 0 || is_repeated_later(args, i, pair.key))

@@ -66,7 +66,7 @@ static int store_number(const struct option_row *row, const char *text, void *pl
                         struct buf *ret_error)
 {
     struct option_number *number = place;
-    uint64_t value;
+    uint64_t value = 0;
 
     if (row->kind == OPTION_DURATION && !read_duration(text, &value))
         return complain(ret_error, "--%s %s: wants a duration such as 500ms, 30s or 5m",

@@ -6,8 +6,8 @@
 #include "payload.h"
 
 #define SANDBOX_CREATE_TIMEOUT_MS 300000u
-#define SANDBOX_EXEC_STANDARD_MS 300000u /* contract 5.2.1: what timeout_ms is when not given  \
-                                          */
+/* Contract 5.2.1: what timeout_ms is when it is not given. */
+#define SANDBOX_EXEC_STANDARD_MS 300000u
 #define SANDBOX_EXEC_EXTRA_MS 10000u
 #define SANDBOX_CALL_TIMEOUT_MS 60000u
 
