@@ -55,12 +55,14 @@ static const char *last_part(const char *path)
 /* The path and each of its tails; the last of those is the last part. */
 static bool match_tails(const char *glob, const char *path)
 {
-    for (const char *tail = path; tail; tail = strchr(tail, '/')) {
-        tail += *tail == '/';
-        if (match_whole(glob, tail))
+    for (;;) {
+        if (match_whole(glob, path))
             return true;
+        path = strchr(path, '/');
+        if (!path)
+            return false;
+        path++;
     }
-    return false;
 }
 
 bool glob_match(const char *glob, const char *relative)
