@@ -1,0 +1,197 @@
+/* fake_qemu.c - stands in for QEMU where its process, monitor and agent's socket are tested.
+ *
+ * What it does wrong is written behind the last dash of its own name (a link to it):
+ *   qemu-fine, qemu-crash (at once), qemu-silent (no agent), qemu-noload (a state cannot be
+ *   loaded), qemu-nosave, qemu-mute (the agent answers no ping)
+ * Descriptors are those of qemu_args.h. A clone proves that it got the template's state: the
+ * agent says PONG only if the state and the memory hold what the template wrote. */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent_frame.h"
+#include "buf.h"
+#include "qemu_args.h"
+
+#define MARK "what the template left"
+
+static const char *behaviour;
+static bool is_clone, is_template;
+static bool loaded;
+static int state_fd = -1; /* passed by getfd */
+
+static bool behaves(const char *name)
+{
+    return strcmp(behaviour, name) == 0;
+}
+
+static void say(const char *text)
+{
+    if (send(QEMU_FD_QMP, text, strlen(text), 0) < 0)
+        exit(1);
+}
+
+static void answer(const char *line, const char *text)
+{
+    const char *id = strstr(line, "\"id\":");
+    char reply[256];
+
+    (void)snprintf(reply, sizeof(reply), "{%s, \"id\": %d}\n", text, id ? atoi(id + 5) : -1);
+    say(reply);
+}
+
+static void migration(const char *status)
+{
+    char text[128];
+
+    (void)snprintf(text, sizeof(text),
+                   "{\"event\": \"MIGRATION\", \"data\": {\"status\": \"%s\"}}\n", status);
+    say(text);
+}
+
+static char *memory_map(int flags)
+{
+    char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, QEMU_FD_MEMORY, 0);
+
+    if (memory == MAP_FAILED)
+        exit(1);
+    return memory;
+}
+
+/* HELLO with an empty map; the adapter looks at its frame alone. */
+static void greet(void)
+{
+    struct buf hello = { 0 };
+    size_t start;
+
+    if (agent_frame_begin(AGENT_FRAME_HELLO, 0, NULL, &hello, &start) < 0 ||
+        buf_append_byte(&hello, 0x80) < 0 || agent_frame_finish(&hello, start) < 0 ||
+        send(QEMU_FD_AGENT, hello.data, hello.size, 0) < 0)
+        exit(1);
+    buf_done(&hello);
+}
+
+static void load(void)
+{
+    char mark[sizeof(MARK)] = "", *memory = memory_map(MAP_PRIVATE);
+
+    loaded = read(QEMU_FD_STATE, mark, sizeof(mark)) == sizeof(mark) &&
+             strcmp(mark, MARK) == 0 && strcmp(memory, MARK) == 0;
+    memory[0] = 'x'; /* a clone's memory is its own */
+    if (behaves("noload")) {
+        fprintf(stderr, "fake: the state is of another machine\n");
+        exit(1);
+    }
+    migration("completed");
+}
+
+static void save(const char *line)
+{
+    if (behaves("nosave") || state_fd < 0) {
+        migration("failed");
+        answer(line, "\"error\": {\"class\": \"GenericError\", \"desc\": \"disk full\"}");
+        return;
+    }
+    strcpy(memory_map(MAP_SHARED), MARK);
+    if (write(state_fd, MARK, sizeof(MARK)) < 0)
+        exit(1);
+    answer(line, "\"return\": {}");
+    migration("completed");
+}
+
+static void obey(const char *line)
+{
+    if (strstr(line, "\"migrate-incoming\"")) {
+        answer(line, "\"return\": {}");
+        load();
+    } else if (strstr(line, "\"migrate\"")) {
+        save(line);
+    } else {
+        answer(line, "\"return\": {}");
+    }
+}
+
+static void monitor_read(void)
+{
+    static char text[65536];
+    static size_t size;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } control = { { 0 } };
+    struct iovec part = { text + size, sizeof(text) - 1 - size };
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof(control.bytes) };
+    ssize_t got = recvmsg(QEMU_FD_QMP, &message, 0);
+    char *newline;
+
+    if (got <= 0)
+        exit(0);
+    if (message.msg_controllen > 0)
+        memcpy(&state_fd, CMSG_DATA(&control.aligned), sizeof(state_fd));
+    size += (size_t)got;
+    text[size] = 0;
+    while ((newline = strchr(text, '\n'))) {
+        *newline = 0;
+        obey(text);
+        size -= (size_t)(newline + 1 - text);
+        memmove(text, newline + 1, size + 1);
+    }
+}
+
+static void agent_read(void)
+{
+    uint8_t bytes[4096];
+    struct agent_frame frame;
+    struct buf pong = { 0 };
+    const char *reason;
+    ssize_t size = recv(QEMU_FD_AGENT, bytes, sizeof(bytes), 0);
+
+    if (size <= 0)
+        exit(0);
+    if (behaves("mute") || (is_clone && !loaded) ||
+        agent_frame_decode(bytes + AGENT_FRAME_PREFIX_BYTES,
+                           (size_t)size - AGENT_FRAME_PREFIX_BYTES, &frame, &reason) < 0 ||
+        frame.kind != AGENT_FRAME_PING)
+        return;
+    frame.kind = AGENT_FRAME_PONG;
+    if (agent_frame_encode(&frame, &pong) < 0 ||
+        send(QEMU_FD_AGENT, pong.data, pong.size, 0) < 0)
+        exit(1);
+    buf_done(&pong);
+}
+
+int main(int argc, char **argv)
+{
+    struct pollfd fds[] = { { .fd = QEMU_FD_QMP, .events = POLLIN },
+                            { .fd = QEMU_FD_AGENT, .events = POLLIN } };
+
+    behaviour = strrchr(argv[0], '-') + 1;
+    for (int i = 1; i < argc; i++) {
+        is_clone |= strcmp(argv[i], "-incoming") == 0;
+        is_template |= strstr(argv[i], "share=on") != NULL;
+    }
+    if (behaves("crash")) {
+        fprintf(stderr, "fake: no such machine\n");
+        return 3;
+    }
+    say("{\"QMP\": {}}\n");
+    if (!is_clone && !behaves("silent"))
+        greet();
+    for (;;) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return 1;
+        if (fds[0].revents)
+            monitor_read();
+        if (fds[1].revents)
+            agent_read();
+    }
+}
