@@ -152,6 +152,88 @@ START_TEST(test_a_gib_each_way)
 }
 END_TEST
 
+/* The same through a sandbox: fs::write from a channel, fs::read into one. */
+
+static void copy_sandbox(struct trial *trial, char id[64])
+{
+    bool ok;
+    _cleanup_free_ char *text = trial_call(trial, "sandbox::create", "{\"image\":\"python\"}",
+                                           &ok);
+
+    ck_assert_msg(ok, "%s", text);
+    copy_member(text, "\"sandbox_id\":\"", id);
+}
+
+static void run_write(struct trial *trial, const char *id)
+{
+    struct channel_text channel = channel_make(trial);
+    struct flow flow = { .trial = trial };
+    struct native_call *call;
+    char body[512], wanted[64];
+
+    (void)snprintf(body, sizeof(body),
+                   "{\"sandbox_id\":\"%s\",\"path\":\"/tmp/big\",\"content\":{"
+                   "\"channel_id\":\"%s\",\"access_key\":\"%s\",\"direction\":\"read\"}}",
+                   id, channel.id, channel.key);
+    flow.writer = attach(trial->caller, &channel, true);
+    flow.rss_before = router_process_rss_bytes(trial->router);
+    call = trial_start(trial, "sandbox::fs::write", body);
+    while (flow.sent < STREAM_BYTES) {
+        flow_send(&flow);
+        ck_assert_msg(!native_call_done(call), "%s", native_call_body(call, NULL));
+        if (flow.sent < STREAM_BYTES)
+            ck_assert_int_eq(loop_turn(trial->loop, TRIAL_WAIT_MS), 0);
+        flow.taken = flow.sent;
+        flow_sample(&flow);
+    }
+    ck_assert_int_eq(native_stream_close(flow.writer), 0);
+    (void)snprintf(wanted, sizeof(wanted), "\"bytes_written\":%llu", STREAM_BYTES);
+    ck_assert_ptr_nonnull(strstr(trial_reply(call), wanted));
+    native_stream_free(flow.writer);
+    native_call_free(call);
+}
+
+static void run_read(struct trial *trial, const char *id)
+{
+    struct flow flow = { .trial = trial };
+    struct channel_text channel;
+    char body[256];
+    bool ok;
+    uint8_t byte;
+
+    (void)snprintf(body, sizeof(body), "{\"sandbox_id\":\"%s\",\"path\":\"/tmp/big\"}", id);
+    _cleanup_free_ char *text = trial_call(trial, "sandbox::fs::read", body, &ok);
+    ck_assert_msg(ok, "%s", text);
+    copy_member(text, "\"channel_id\":\"", channel.id);
+    copy_member(text, "\"access_key\":\"", channel.key);
+    flow.rss_before = router_process_rss_bytes(trial->router);
+    flow.reader = attach(trial->caller, &channel, false);
+    while (flow.taken < STREAM_BYTES) {
+        ck_assert(!native_stream_ended(flow.reader) || native_stream_waiting(flow.reader) > 0);
+        flow_take(&flow);
+        if (flow.taken < STREAM_BYTES && native_stream_waiting(flow.reader) == 0)
+            ck_assert_int_eq(loop_turn(trial->loop, TRIAL_WAIT_MS), 0);
+    }
+    ck_assert_uint_eq(flow.taken, STREAM_BYTES);
+    ck_assert_int_eq(native_stream_read(flow.reader, &byte, 1, TRIAL_WAIT_MS), 0);
+    native_stream_free(flow.reader);
+}
+
+START_TEST(test_a_gib_in_a_file)
+{
+    struct trial trial;
+    char id[64];
+
+    trial_open(&trial, "  adapter: sandbox-mock\n"
+                       "  settings:\n    image_allowlist: [python]\n");
+    router_process_await_bound(trial.router, "sandbox-mock");
+    copy_sandbox(&trial, id);
+    run_write(&trial, id);
+    run_read(&trial, id);
+    trial_close(&trial);
+}
+END_TEST
+
 #define IDLE_READERS 64
 
 /* As much as WRITER may send while nobody reads; the number of bytes. */
@@ -259,4 +341,5 @@ START_TEST(test_aborts)
 }
 END_TEST
 
-UNIT_MAIN("streams", test_a_gib_each_way, test_readers_that_never_read, test_aborts)
+UNIT_MAIN("streams", test_a_gib_each_way, test_a_gib_in_a_file, test_readers_that_never_read,
+          test_aborts)

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# What can be made to go wrong with sandbox-mock (docs/mock.md), as callers see it.
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+fault() {
+    iii trigger sandbox-mock::fault --json "$1"
+}
+bound() {
+    [ "$(iii trigger sandbox::adapter::info | jq -r .status)" = bound ]
+}
+code() {
+    grep -o '"code": "S[0-9]*"' | head -n 1 | tr -dc 'S0-9'
+}
+new_sandbox() {
+    iii trigger sandbox::create image=python | jq -r .sandbox_id
+}
+
+start sandbox-mock
+id=$(new_sandbox)
+
+for wanted in S001 S002 S003 S004 S100 S101 S102 S200 S210 S211 S212 S213 S214 S215 S216 S217 S218 S219 S300 S304 S400; do
+    fault '{"fault":"error","operation":"fs::ls","code":"'$wanted'","message":"made up"}' >/dev/null
+    is "$wanted on demand" "$(iii trigger sandbox::fs::ls "sandbox_id=$id" path=/ 2>&1 | code)" "$wanted"
+done
+ok "used up: served again" iii trigger sandbox::fs::ls "sandbox_id=$id" path=/
+like "a rule that is none" "$(fault '{"fault":"error","code":"S999"}' 2>&1)" 'S001.*code'
+fault '{"fault":"error","operation":"exec","times":0}' >/dev/null
+is "an error for ever, the first time" "$(iii trigger sandbox::exec "sandbox_id=$id" cmd=true 2>&1 | code)" S300
+is "and again" "$(iii trigger sandbox::exec "sandbox_id=$id" cmd=true 2>&1 | code)" S300
+fault '{"fault":"clear"}' >/dev/null
+ok "cleared" iii trigger sandbox::exec "sandbox_id=$id" cmd=true
+
+fault '{"fault":"slow","operation":"fs::stat","ms":700}' >/dev/null
+before=$(date +%s%N)
+ok "a slow call is served" iii trigger sandbox::fs::stat "sandbox_id=$id" path=/
+ok "after its time" test $((($(date +%s%N) - before) / 1000000)) -ge 700
+
+fault '{"fault":"silent","operation":"fs::mkdir","when":"after"}' >/dev/null
+timeout 2 iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/made >/dev/null 2>&1
+is "a dropped reply: the caller waits" "$?" 124
+like "but the work is done" "$(iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/made 2>&1)" S213
+fault '{"fault":"silent","operation":"fs::mkdir"}' >/dev/null
+timeout 2 iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/other >/dev/null 2>&1
+is "silence from the start: the caller waits too" "$?" 124
+ok "and nothing is done" iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/other
+
+fault '{"fault":"refuse_stop"}' >/dev/null
+other=$(new_sandbox)
+is "a machine that cannot be killed" "$(iii trigger sandbox::stop "sandbox_id=$other" 2>&1 | code)" S300
+ok "stays listed" grep -q "$other" <(iii trigger sandbox::list)
+ok "a later stop succeeds" iii trigger sandbox::stop "sandbox_id=$other"
+
+fault '{"fault":"stderr"}' >/dev/null
+ok "10 MiB on standard error hold nothing up" iii trigger sandbox::list
+
+fault '{"fault":"disconnect","operation":"exec","when":"after"}' >/dev/null
+like "a connection that breaks" "$(iii trigger sandbox::exec "sandbox_id=$id" cmd=true 2>&1)" 'S301.*may_have_run|may_have_run.*S301'
+ok "comes back" eventually 10 bound
+ok "with its sandboxes" iii trigger sandbox::exec "sandbox_id=$id" cmd=true
+
+fault '{"fault":"garbage","operation":"exec"}' >/dev/null
+like "an answer that is none" "$(iii trigger sandbox::exec "sandbox_id=$id" cmd=true 2>&1)" S301
+ok "the adapter comes back after that" eventually 10 bound
+
+for minor in 0 1 99; do
+    fault '{"fault":"contract","minor":'$minor',"extra_keys":'"$([ $minor = 99 ] && echo true || echo false)"'}' >/dev/null
+    ok "contract 1.$minor: bound" eventually 10 bound
+    ok "its version shows" eventually 10 eval \
+        '[ "$(iii trigger sandbox-mock::adapter::info | jq -c .contract)" = "{\"major\":1,\"minor\":'$minor'}" ]'
+    reply=$(iii trigger sandbox::exec "sandbox_id=$id" cmd=true)
+    is "truncation keys since 1.1" "$(jq 'has("stdout_truncated")' <<<"$reply")" "$([ $minor = 0 ] && echo false || echo true)"
+    is "created_at since 1.2" "$(iii trigger sandbox::list | jq '.[0]|has("created_at")')" "$([ $minor = 99 ] && echo true || echo false)"
+    is "an unknown key passes" "$(jq 'has("x_future")' <<<"$reply")" "$([ $minor = 99 ] && echo true || echo false)"
+done
+fault '{"fault":"contract","major":2}' >/dev/null
+ok "another major is a mismatch" eventually 10 eval '[ "$(iii trigger sandbox::adapter::info | jq -r .status)" = mismatch ]'
+is "S302" "$(iii trigger sandbox::list 2>&1 | code)" S302
+
+# The rest needs a fresh adapter: nothing reaches this one any more.
+stop_router
+cat >"$work/config.yaml" <<YAML
+sandbox:
+  adapter: sandbox-mock
+  runtime_dir: $work/run
+  mock:
+    faults: ['{"fault": "deterministic"}']
+  settings:
+    image_allowlist: [python]
+YAML
+start_router "$work/config.yaml" listening bound
+is "deterministic ids, from the settings" "$(new_sandbox)" 00000000-0000-4000-8000-000000000001
+is "one after the other" "$(new_sandbox)" 00000000-0000-4000-8000-000000000002
+is "and a clock that goes with them" "$(iii trigger sandbox::list | jq -c '[.[].created_at]')" '[1700000000,1700000001]'
+
+fault '{"fault":"die","operation":"exec"}' >/dev/null
+like "dies in the midst of a call" "$(iii trigger sandbox::exec sandbox_id=00000000-0000-4000-8000-000000000001 cmd=true 2>&1)" S301
+ok "is started again" eventually 20 bound
+is "its sandboxes are gone" "$(iii trigger sandbox::list | jq -c .)" '[]'
+
+finish
