@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "match.h"
+#include "transcript.h"
 #include "utf8.h"
-#include "uuid.h"
 
 static const char *text_of(const struct yaml_node *map, const char *key)
 {
@@ -49,6 +49,24 @@ static bool envelope_is_right(const json_t *body, struct coverage *coverage, str
         (void)buf_printf(why, " partial on %s", text);
         right = false;
     }
+    return right;
+}
+
+/* Contract 3.3, last column, and section 6 for the steps of `run`. The words are the adapter's
+ * own; whether there are any is not. */
+static bool note_is_right(const json_t *body, struct buf *why)
+{
+    const char *code = json_string_value(json_object_get(body, "code"));
+    const json_t *fix = json_object_get(body, "fix");
+    const json_t *note = json_object_get(body, "fix_note");
+    bool of_step = json_object_get(fix, "inner_code") != NULL;
+    bool wanted = !of_step &&
+                  (error_info_get(error_code_parse(code))->note[0] || !json_is_null(fix));
+    const char *text = json_string_value(note);
+    bool right = wanted ? text && *text && !strchr(text, '\n') : json_is_null(note);
+    if (!right)
+        (void)buf_printf(why, " fix_note of %s must be %s", code,
+                         wanted ? "one line of text" : "null");
     return right;
 }
 
@@ -95,8 +113,11 @@ static bool error_matches(const struct expectation *expectation, const json_t *b
         return false;
     }
     const char *fix = text_of(step, "fix");
+    const char *note = text_of(step, "fix_note");
     const char *partial = text_of(step, "partial");
     if (fix && !expanded_matches(expectation, fix, json_object_get(body, "fix"), why))
+        return false;
+    if (note && !expanded_matches(expectation, note, json_object_get(body, "fix_note"), why))
         return false;
     if (partial &&
         !expanded_matches(expectation, partial, json_object_get(body, "partial"), why))
@@ -174,67 +195,6 @@ static bool save_values(const struct expectation *expectation, const json_t *bod
     return true;
 }
 
-static bool is_masked_key(const char *key)
-{
-    static const char *const keys[] = { "created_at",  "age_secs",        "idle_secs",
-                                        "duration_ms", "mtime",           "channel_id",
-                                        "access_key",  "stderr",          "adapter",
-                                        "size",        "adapter_version", "acceleration",
-                                        "isolation",   "features",        "oci_ref" };
-    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-        if (strcmp(keys[i], key) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Keys and kinds always, values where two adapters must agree on them. */
-static void transcribe(const json_t *value, const char *key, struct buf *to)
-{
-    const char *child_key;
-    json_t *child;
-    size_t index;
-    char canonical[37];
-    if (json_is_object(value)) {
-        (void)buf_append_text(to, "{");
-        json_object_foreach((json_t *)value, child_key, child)
-        {
-            (void)buf_printf(to, "%s:", child_key);
-            transcribe(child, child_key, to);
-        }
-        (void)buf_append_text(to, "}");
-    } else if (json_is_array(value)) {
-        (void)buf_append_text(to, "[");
-        json_array_foreach((json_t *)value, index, child) transcribe(child, key, to);
-        (void)buf_append_text(to, "]");
-    } else if (is_masked_key(key)) {
-        (void)buf_printf(to, "<%d>", (int)json_typeof(value));
-    } else if (json_is_string(value) && uuid_parse(json_string_value(value), canonical) == 0) {
-        (void)buf_append_text(to, "<uuid>");
-    } else {
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-        (void)buf_printf(to, "%.200s ", text ? text : "");
-        free(text);
-    }
-}
-
-static void transcribe_answer(const struct native_call *call, const json_t *body,
-                              struct buf *transcript)
-{
-    if (!transcript)
-        return;
-    if (native_call_ok(call)) {
-        transcribe(body, "", transcript);
-    } else {
-        transcribe(json_object_get(body, "code"), "code", transcript);
-        transcribe(json_object_get(body, "fix"), "fix", transcript);
-        json_t *outcome = json_object_get(body, "outcome");
-        if (outcome)
-            transcribe(outcome, "outcome", transcript);
-    }
-    (void)buf_append_text(transcript, "\n");
-}
-
 static bool body_matches(const struct native_call *call, const json_t *body,
                          const struct expectation *expectation, struct buf *why)
 {
@@ -242,7 +202,7 @@ static bool body_matches(const struct native_call *call, const json_t *body,
     const char *error = text_of(expectation->step, "error");
     if (!native_call_ok(call))
         return envelope_is_right(body, expectation->coverage, why) &&
-               error_matches(expectation, body, why);
+               note_is_right(body, why) && error_matches(expectation, body, why);
     if (error) {
         (void)buf_printf(why, " wants error %s, got a reply", error);
         return false;
@@ -265,7 +225,7 @@ bool answer_check(const struct native_call *call, const struct expectation *expe
         (void)buf_printf(why, " the answer is no JSON (%s): %.300s", error.text, text);
         return false;
     }
-    transcribe_answer(call, body, expectation->transcript);
+    transcript_add(native_call_ok(call), body, expectation->transcript);
     bool right = body_matches(call, body, expectation, why) &&
                  events_match(call, expectation->step, why) &&
                  duration_is_right(expectation, why) && save_values(expectation, body, why);

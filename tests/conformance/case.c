@@ -35,6 +35,7 @@ static int rule_read(const struct yaml_node *node, struct rule *ret_rule)
         .text = text_of(node, "text"),
         .since = (unsigned)since,
         .needs = text_of(node, "needs"),
+        .lacks = text_of(node, "lacks"),
         .steps = yaml_get(node, "steps"),
     };
     bool complete = ret_rule->id && ret_rule->text && ret_rule->steps &&
@@ -145,6 +146,11 @@ int case_list_load(const char *directory, struct case_list *ret_list, char *erro
     if (ret < 0)
         case_list_done(ret_list);
     return ret;
+}
+
+bool case_file_is_apart(const struct case_file *file)
+{
+    return file->settings || file->router != CASE_ROUTER_BOUND;
 }
 
 void case_list_done(struct case_list *list)

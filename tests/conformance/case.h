@@ -16,6 +16,7 @@ struct rule {
     const char *text;
     unsigned since;
     const char *needs; /* feature, or NULL */
+    const char *lacks; /* feature that the adapter must not have, or NULL */
     const struct yaml_node *steps;
 };
 
@@ -41,4 +42,6 @@ struct case_list {
  * with its name and line, as is an id that stands twice. -errno and a text in ERROR. */
 int case_list_load(const char *directory, struct case_list *ret_list, char *error,
                    size_t error_size);
+/* It needs a router or an adapter of its own. */
+bool case_file_is_apart(const struct case_file *file);
 void case_list_done(struct case_list *list);

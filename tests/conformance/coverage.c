@@ -4,6 +4,14 @@
 
 #include <string.h>
 
+void coverage_add(struct coverage *coverage, const struct coverage *more)
+{
+    for (int op = 0; op < OP_MAX; op++)
+        coverage->operations[op] |= more->operations[op];
+    for (int code = 0; code < SANDBOX_CODE_MAX; code++)
+        coverage->codes[code] |= more->codes[code];
+}
+
 unsigned coverage_report(const struct coverage *coverage, bool has_workers, FILE *to)
 {
     unsigned missing = 0;

@@ -1,115 +1,12 @@
 /* main.c - sandbox-conformance: options, runs, exit code. */
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "options.h"
 #include "proc.h"
-#include "report.h"
-
-#define SETS_MAX 32
-
-struct options {
-    struct subject_options subject;
-    const char *image;
-    size_t set_count;
-    const char *compare_a;
-    const char *compare_b;
-    const char *cases;
-    const char *only;
-    const char *junit;
-    const char *section_file;
-    const char *sets[SETS_MAX];
-    struct report report;
-    bool partial;
-};
-
-static const char usage[] =
-    "usage: sandbox-conformance --adapter PROGRAM | --router URL | --compare PROGRAM PROGRAM\n"
-    "  --cases DIR      case files (default: beside the program, then the installed ones)\n"
-    "  --only PREFIX    only rules whose id begins so\n"
-    "  --image NAME     image to boot (default python)\n"
-    "  --set KEY=VALUE  a line of sandbox.settings\n"
-    "  --section FILE   YAML put below `sandbox`\n"
-    "  --tap            TAP on stdout\n"
-    "  --junit FILE     JUnit XML\n"
-    "  --partial        operations and codes that were never seen are no failure\n"
-    "  --verbose        passed rules too, and the log of router and adapter\n";
-
-static bool take_option(struct options *options, int option, char **argv)
-{
-    switch (option) {
-    case 'a':
-        options->subject.adapter = optarg;
-        return true;
-    case 'r':
-        options->subject.router_url = optarg;
-        return true;
-    case 'c':
-        options->compare_a = optarg;
-        options->compare_b = argv[optind] ? argv[optind++] : NULL;
-        return options->compare_b != NULL;
-    case 'd':
-        options->cases = optarg;
-        return true;
-    case 'o':
-        options->only = optarg;
-        return true;
-    case 'i':
-        options->image = optarg;
-        return true;
-    case 's':
-        if (!strchr(optarg, '=') || options->set_count == SETS_MAX)
-            return false;
-        options->sets[options->set_count++] = optarg;
-        return true;
-    case 'f':
-        options->section_file = optarg;
-        return true;
-    case 't':
-        options->report.tap = true;
-        return true;
-    case 'j':
-        options->junit = optarg;
-        return true;
-    case 'p':
-        options->partial = true;
-        return true;
-    case 'v':
-        options->report.verbose = options->subject.verbose = true;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool read_options(int argc, char **argv, struct options *options)
-{
-    static const struct option names[] = {
-        { "adapter", required_argument, NULL, 'a' },
-        { "router", required_argument, NULL, 'r' },
-        { "compare", required_argument, NULL, 'c' },
-        { "cases", required_argument, NULL, 'd' },
-        { "only", required_argument, NULL, 'o' },
-        { "image", required_argument, NULL, 'i' },
-        { "set", required_argument, NULL, 's' },
-        { "section", required_argument, NULL, 'f' },
-        { "tap", no_argument, NULL, 't' },
-        { "junit", required_argument, NULL, 'j' },
-        { "partial", no_argument, NULL, 'p' },
-        { "verbose", no_argument, NULL, 'v' },
-        { NULL, 0, NULL, 0 },
-    };
-    int option;
-    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-        if (!take_option(options, option, argv))
-            return false;
-    }
-    int ways = (options->subject.adapter != NULL) + (options->subject.router_url != NULL) +
-               (options->compare_a != NULL);
-    return optind == argc && ways == 1;
-}
 
 static char *read_section(const char *path)
 {
@@ -135,6 +32,7 @@ static int run(struct options *options, const struct case_list *cases, const cha
                                  .image = options->image,
                                  .sets = options->sets,
                                  .set_count = options->set_count,
+                                 .jobs = options->jobs,
                                  .only = options->only,
                                  .report = report_result,
                                  .ctx = &options->report };
@@ -177,16 +75,27 @@ static int compare(struct options *options, const struct case_list *cases)
     return failed;
 }
 
+/* Installed: beside the program's folder. In a build folder: those of the source tree. */
+static void find_cases(const char *folder, char *ret_path, size_t size)
+{
+    snprintf(ret_path, size, "%s/" INSTALLED_CASES, folder ? folder : ".");
+    if (access(ret_path, R_OK | X_OK) < 0)
+        snprintf(ret_path, size, "%s", CASES_DIRECTORY);
+}
+
 int main(int argc, char **argv)
 {
-    struct options options = { .image = "python", .cases = CASES_DIRECTORY };
-    char router[4096], error[1024];
-    if (!read_options(argc, argv, &options)) {
-        fputs(usage, stderr);
+    struct options options = { .image = "python", .jobs = 4 };
+    char router[4096], cases_folder[4096], error[1024];
+    if (!options_read(argc, argv, &options)) {
+        fputs(options_usage, stderr);
         return 2;
     }
     const char *folder = proc_self_directory();
     snprintf(router, sizeof(router), "%s/sandbox-router", folder ? folder : ".");
+    find_cases(folder, cases_folder, sizeof(cases_folder));
+    if (!options.cases)
+        options.cases = cases_folder;
     options.subject.router_program = router;
     _cleanup_free_ char *section = options.section_file ? read_section(options.section_file)
                                                         : NULL;

@@ -1,236 +1,121 @@
-/* suite.c - see suite.h. Files without settings of their own share one router and adapter; they
- * run first, since a client that waits for others would not answer the router's PINGs. */
+/* suite.c - see suite.h. The results stand in the order of the files before anything runs:
+ * those that share a session first, then those with one of their own. One lane takes the shared
+ * ones, the others what is apart; a lane that is free takes the next file that is left. */
 
 #include "suite.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <string.h>
-#include <time.h>
 
-#include "settings_text.h"
-#include "step.h"
+#include "session.h"
 
-/* What one file's rules run against. */
-struct session {
-    struct subject *subject;
-    json_t *info;     /* sandbox::adapter::info */
-    char sandbox[64]; /* id of the shared sandbox, "" when there is none yet */
-    char error[2048]; /* why there is no subject */
+/* Results of one file, or of all that share a session. */
+struct portion {
+    size_t begin;
+    size_t end;
 };
 
-static uint64_t now_ms(void)
+struct lanes {
+    struct suite *suite;
+    pthread_mutex_t lock; /* of all below and of what the suite gathers */
+    size_t next;          /* first result that no lane has taken */
+};
+
+static bool is_wanted(const struct suite *suite, const struct rule *rule)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return !suite->only || strncmp(rule->id, suite->only, strlen(suite->only)) == 0;
 }
 
-static void session_end(struct session *session)
+static void add_results(struct suite *suite, bool apart)
 {
-    subject_stop(session->subject);
-    json_decref(session->info);
-    *session = (struct session){ 0 };
-}
-
-static enum subject_state state_of(enum case_router router)
-{
-    static const enum subject_state states[] = { [CASE_ROUTER_BOUND] = SUBJECT_BOUND,
-                                                 [CASE_ROUTER_NONE] = SUBJECT_NONE,
-                                                 [CASE_ROUTER_ABSENT] = SUBJECT_ABSENT,
-                                                 [CASE_ROUTER_MISMATCH] = SUBJECT_MISMATCH };
-    return states[router];
-}
-
-static bool start_subject(struct suite *suite, struct session *session,
-                          const struct case_file *file)
-{
-    _cleanup_(buf_done)
-    struct buf settings = { 0 };
-    struct subject_options options = suite->subject;
-    if (settings_text(file, suite->sets, suite->set_count, suite->image, &settings) < 0)
-        return false;
-    options.state = state_of(file->router);
-    options.settings = file->router == CASE_ROUTER_BOUND ? buf_text(&settings) : NULL;
-    return subject_start(&options, &session->subject, session->error, sizeof(session->error)) ==
-           0;
-}
-
-static bool session_begin(struct suite *suite, struct session *session,
-                          const struct case_file *file)
-{
-    if (!start_subject(suite, session, file))
-        return false;
-    struct play play = { .client = subject_client(session->subject),
-                         .adapter_name = subject_adapter_name(session->subject),
-                         .coverage = &suite->coverage };
-    _cleanup_(buf_done)
-    struct buf body = { 0 };
-    if (!play_call(&play, "sandbox::adapter::info", "{}", &body)) {
-        snprintf(session->error, sizeof(session->error), "sandbox::adapter::info: %.1000s",
-                 buf_text(&body));
-        return false;
-    }
-    suite->coverage.operations[OP_adapter_info] = true;
-    session->info = json_loads(buf_text(&body), 0, NULL);
-    return session->info != NULL;
-}
-
-static bool needs_own_subject(const struct case_file *file)
-{
-    return file->settings || file->router != CASE_ROUTER_BOUND;
-}
-
-static bool has_feature(const struct session *session, const char *feature)
-{
-    json_t *features = json_object_get(json_object_get(session->info, "info"), "features");
-    for (size_t i = 0; i < json_array_size(features); i++) {
-        if (strcmp(json_string_value(json_array_get(features, i)), feature) == 0)
-            return true;
-    }
-    return false;
-}
-
-static const char *adapter_name(const struct session *session)
-{
-    const char *name = json_string_value(json_object_get(session->info, "adapter"));
-    return name ? name : "";
-}
-
-__attribute__((format(printf, 3, 4))) static void
-judge(struct result *result, enum verdict verdict, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    result->verdict = verdict;
-    vsnprintf(result->why, sizeof(result->why), format, arguments);
-    va_end(arguments);
-}
-
-/* True when the adapter does not promise what the rule is about. */
-static bool skip(const struct session *session, struct result *result)
-{
-    json_t *contract = json_object_get(json_object_get(session->info, "info"), "contract");
-    json_int_t minor = json_integer_value(json_object_get(contract, "minor"));
-    const struct rule *rule = result->rule;
-    if (result->file->router == CASE_ROUTER_BOUND && rule->since > minor) {
-        judge(result, VERDICT_SKIP, "needs contract minor %u, the adapter has %lld",
-              rule->since, (long long)minor);
-        return true;
-    }
-    if (rule->needs && !has_feature(session, rule->needs)) {
-        judge(result, VERDICT_SKIP, "needs the feature %s, the adapter does not list it",
-              rule->needs);
-        return true;
-    }
-    return false;
-}
-
-/* Makes the sandbox that the file wants and names it SB. */
-static bool provide_sandbox(const struct suite *suite, struct session *session,
-                            const struct case_file *file, struct play *play, struct buf *why)
-{
-    _cleanup_(buf_done)
-    struct buf reply = { 0 };
-    if (file->sandbox == CASE_SANDBOX_NONE)
-        return true;
-    if (file->sandbox == CASE_SANDBOX_SHARED && session->sandbox[0])
-        return variables_set(&play->variables, "SB", session->sandbox) == 0;
-    char body[1024];
-    snprintf(body, sizeof(body), "{\"image\":\"%s\"}", suite->image);
-    if (!play_call(play, "sandbox::create", body, &reply)) {
-        (void)buf_printf(why, "no sandbox for the rule: %s", buf_text(&reply));
-        return false;
-    }
-    json_t *value = json_loads(buf_text(&reply), 0, NULL);
-    const char *id = json_string_value(json_object_get(value, "sandbox_id"));
-    if (file->sandbox == CASE_SANDBOX_SHARED)
-        snprintf(session->sandbox, sizeof(session->sandbox), "%s", id ? id : "");
-    int ret = variables_set(&play->variables, "SB", id ? id : "");
-    json_decref(value);
-    return ret == 0;
-}
-
-static void stop_sandbox(struct play *play, const char *id)
-{
-    _cleanup_(buf_done)
-    struct buf reply = { 0 };
-    char body[128];
-    snprintf(body, sizeof(body), "{\"sandbox_id\":\"%s\"}", id);
-    (void)play_call(play, "sandbox::stop", body, &reply); /* the rule may have stopped it */
-}
-
-static void run_rule(struct suite *suite, struct session *session, struct result *result)
-{
-    _cleanup_(buf_done)
-    struct buf why = { 0 };
-    struct play play = { .client = subject_client(session->subject),
-                         .adapter_name = adapter_name(session),
-                         .coverage = &suite->coverage,
-                         .transcript = &result->transcript };
-    (void)variables_set(&play.variables, "IMAGE", suite->image);
-    (void)variables_set(&play.variables, "ADAPTER", adapter_name(session));
-    uint64_t started_ms = now_ms();
-    bool right = provide_sandbox(suite, session, result->file, &play, &why) &&
-                 play_steps(&play, result->rule->steps, &why);
-    result->duration_ms = now_ms() - started_ms;
-    judge(result, right ? VERDICT_PASS : VERDICT_FAIL, "%s", right ? "" : buf_text(&why));
-    const char *id = variables_get(&play.variables, "SB", 2);
-    if (result->file->sandbox == CASE_SANDBOX_EACH && id)
-        stop_sandbox(&play, id);
-    play_done(&play);
-}
-
-static void run_file(struct suite *suite, struct session *session, const struct case_file *file)
-{
-    for (size_t i = 0; i < file->rule_count; i++) {
-        const struct rule *rule = &file->rules[i];
-        if (suite->only && strncmp(rule->id, suite->only, strlen(suite->only)) != 0)
+    for (size_t i = 0; i < suite->cases->count; i++) {
+        const struct case_file *file = &suite->cases->items[i];
+        if (case_file_is_apart(file) != apart)
             continue;
-        struct result *result = &suite->results[suite->result_count++];
-        *result = (struct result){ .file = file, .rule = rule };
-        if (suite->subject.router_url && needs_own_subject(file))
-            judge(result, VERDICT_SKIP, "needs settings of its own, the router is not ours");
-        else if (!session->subject && !session_begin(suite, session, file))
-            judge(result, VERDICT_FAIL, "%s", session->error);
-        else if (!skip(session, result))
-            run_rule(suite, session, result);
-        suite->has_workers = suite->has_workers || has_feature(session, "worker");
-        suite->report(suite->ctx, result);
+        for (size_t j = 0; j < file->rule_count; j++) {
+            if (is_wanted(suite, &file->rules[j]))
+                suite->results[suite->result_count++] =
+                    (struct result){ .file = file, .rule = &file->rules[j] };
+        }
     }
 }
 
-static void end_shared_sandbox(struct suite *suite, struct session *session)
+static bool is_together(const struct result *a, const struct result *b)
 {
-    struct play play = { .adapter_name = "", .coverage = &suite->coverage };
-    if (!session->subject || !session->sandbox[0])
-        return;
-    play.client = subject_client(session->subject);
-    stop_sandbox(&play, session->sandbox);
-    session->sandbox[0] = '\0';
+    return a->file == b->file || (!case_file_is_apart(a->file) && !case_file_is_apart(b->file));
+}
+
+/* False when nothing is left. */
+static bool take_portion(struct lanes *lanes, struct portion *ret_portion)
+{
+    pthread_mutex_lock(&lanes->lock);
+    const struct suite *suite = lanes->suite;
+    size_t begin = lanes->next, end = begin;
+    while (end < suite->result_count &&
+           is_together(&suite->results[begin], &suite->results[end]))
+        end++;
+    lanes->next = end;
+    pthread_mutex_unlock(&lanes->lock);
+    *ret_portion = (struct portion){ begin, end };
+    return begin < end;
+}
+
+/* What a file has brought goes to the suite in one piece, so that reports do not mix. */
+static void hand_over(struct lanes *lanes, struct session *session, size_t begin, size_t end)
+{
+    struct suite *suite = lanes->suite;
+    pthread_mutex_lock(&lanes->lock);
+    suite->has_workers = suite->has_workers || session_has_feature(session, "worker");
+    coverage_add(&suite->coverage, &session->coverage);
+    for (size_t i = begin; i < end; i++)
+        suite->report(suite->ctx, &suite->results[i]);
+    pthread_mutex_unlock(&lanes->lock);
+}
+
+static void run_portion(struct lanes *lanes, const struct portion *portion)
+{
+    struct suite *suite = lanes->suite;
+    struct session session = { .suite = suite };
+    size_t file_begin = portion->begin;
+    for (size_t i = portion->begin; i < portion->end; i++) {
+        session_run(&session, &suite->results[i]);
+        if (i + 1 < portion->end && suite->results[i + 1].file == suite->results[i].file)
+            continue;
+        session_end_file(&session);
+        hand_over(lanes, &session, file_begin, i + 1);
+        file_begin = i + 1;
+    }
+    session_end(&session);
+}
+
+static void *run_lane(void *ctx)
+{
+    struct lanes *lanes = ctx;
+    struct portion portion;
+    while (take_portion(lanes, &portion))
+        run_portion(lanes, &portion);
+    return NULL;
 }
 
 int suite_run(struct suite *suite)
 {
-    struct session session = { 0 };
+    struct lanes lanes = { .suite = suite, .lock = PTHREAD_MUTEX_INITIALIZER };
+    pthread_t threads[SUITE_JOBS_MAX];
+    unsigned started = 0;
     suite->results = calloc(suite->cases->rule_count + 1, sizeof(*suite->results));
     if (!suite->results)
         return -ENOMEM;
-    for (size_t i = 0; i < suite->cases->count; i++) {
-        if (needs_own_subject(&suite->cases->items[i]))
-            continue;
-        run_file(suite, &session, &suite->cases->items[i]);
-        end_shared_sandbox(suite, &session);
-    }
-    session_end(&session);
-    for (size_t i = 0; i < suite->cases->count; i++) {
-        if (!needs_own_subject(&suite->cases->items[i]))
-            continue;
-        run_file(suite, &session, &suite->cases->items[i]);
-        session_end(&session);
-    }
+    add_results(suite, false);
+    add_results(suite, true);
+    json_object_seed(0); /* once, before several threads make objects */
+    while (started + 1 < suite->jobs && started < SUITE_JOBS_MAX &&
+           pthread_create(&threads[started], NULL, run_lane, &lanes) == 0)
+        started++;
+    run_lane(&lanes);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&lanes.lock);
     return 0;
 }
 

@@ -5,6 +5,8 @@
 #include "coverage.h"
 #include "subject.h"
 
+#define SUITE_JOBS_MAX 16
+
 enum verdict { VERDICT_PASS, VERDICT_FAIL, VERDICT_SKIP };
 
 struct result {
@@ -22,6 +24,7 @@ struct suite {
     const char *image;
     const char *const *sets; /* KEY=VALUE, for every adapter that is started */
     size_t set_count;
+    unsigned jobs;    /* files with settings of their own run beside the others; 0 is 1 */
     const char *only; /* prefix of rule ids, or NULL */
     void (*report)(void *ctx, const struct result *result);
     void *ctx;
@@ -32,7 +35,8 @@ struct suite {
     struct result *results;
 };
 
-/* Fills results; -ENOMEM or 0. What cannot be started fails its rules. */
+/* Fills results; -ENOMEM or 0. What cannot be started fails its rules. `report` is called for
+ * one file after the other, from any thread but never from two at once. */
 int suite_run(struct suite *suite);
 size_t suite_count(const struct suite *suite, enum verdict verdict);
 void suite_done(struct suite *suite);
