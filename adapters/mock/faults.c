@@ -82,6 +82,21 @@ static void write_to_stderr(uint64_t bytes)
 
 /* Hooks. */
 
+/* False: no string, or one that does not fit. */
+static bool text_of(struct span value, char *to, size_t size)
+{
+    _cleanup_(buf_done)
+    struct buf text = { 0 };
+    bool fits;
+
+    if (!value.data || json_string_decode(value, &text) < 0)
+        return false;
+    fits = text.size < size;
+    if (fits)
+        (void)snprintf(to, size, "%s", buf_text(&text));
+    return fits;
+}
+
 static void fault_error(struct request *request, const struct rule *rule)
 {
     struct sandbox_error err = { 0 };
@@ -91,6 +106,21 @@ static void fault_error(struct request *request, const struct rule *rule)
     request_fail(request, &err);
 }
 
+/* The runtime asks the guest to end before it has the machine killed. A machine that cannot be
+ * killed does not hear that either. */
+static void freeze_for_stop(struct backend *backend, struct request *request)
+{
+    char text[64], id[UUID_TEXT_BYTES];
+    struct span value;
+    const char *json;
+    size_t size;
+
+    json = request_json(request, &size);
+    if (json_scan(json, size, &value, NULL) == 0 && json_kind(value) == JSON_OBJECT &&
+        text_of(json_get(value, "sandbox_id"), text, sizeof(text)) && uuid_parse(text, id) == 0)
+        mock_machine_freeze(backend, id);
+}
+
 static bool fault_called(void *ctx, struct request *request, const char *operation)
 {
     struct backend *backend = ctx;
@@ -98,6 +128,9 @@ static bool fault_called(void *ctx, struct request *request, const char *operati
 
     if (strcmp(operation, OWN_OPERATION) == 0)
         return false;
+    if (strcmp(operation, "stop") == 0 &&
+        script_waits(&backend->script, FAULT_REFUSE_STOP, operation))
+        freeze_for_stop(backend, request);
     if (script_find(&backend->script, FAULT_DIE, FAULT_BEFORE, operation, &rule))
         die();
     if (script_find(&backend->script, FAULT_DISCONNECT, FAULT_BEFORE, operation, &rule)) {

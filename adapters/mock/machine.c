@@ -21,6 +21,7 @@ enum machine_state { MACHINE_STARTING, MACHINE_UP, MACHINE_GONE, MACHINE_STATE_M
 
 struct machine {
     struct backend *backend;
+    struct list node; /* in backend->machines */
     const struct machine_events *events;
     void *ctx;
     enum machine_state state;
@@ -73,9 +74,9 @@ static void machine_ended(void *ctx, int wait_status)
     machine->events->gone(machine->ctx, reason, console_tail(machine->console));
 }
 
-/* Kills the first process of the namespace: only when that is dead, and all others with it,
+/* Signals the first process of the namespace: only when that is dead, and all others with it,
  * does bubblewrap end. False: it is not there (yet). */
-static bool kill_inside(pid_t bwrap)
+static bool signal_inside(pid_t bwrap, int signal_number)
 {
     char path[64], text[64] = { 0 };
     FILE *file;
@@ -88,7 +89,7 @@ static bool kill_inside(pid_t bwrap)
     (void)!fgets(text, sizeof(text), file);
     (void)fclose(file);
     pid = (pid_t)strtol(text, NULL, 10);
-    return pid > 1 && kill(pid, SIGKILL) == 0;
+    return pid > 1 && kill(pid, signal_number) == 0;
 }
 
 int mock_machine_kill(struct machine *machine, struct sandbox_error *err)
@@ -98,9 +99,20 @@ int mock_machine_kill(struct machine *machine, struct sandbox_error *err)
     if (script_take(&machine->backend->script, FAULT_REFUSE_STOP, "stop"))
         return sandbox_error_set(err, S300, "%s cannot be killed: a fault was asked for",
                                  machine->id);
-    if (!kill_inside(machine->pid))
+    if (!signal_inside(machine->pid, SIGKILL))
         (void)loop_child_kill(machine->child, SIGKILL); /* what it started dies with it */
     return 0;
+}
+
+void mock_machine_freeze(struct backend *backend, const char *id)
+{
+    LIST_FOREACH(node, &backend->machines)
+    {
+        struct machine *machine = LIST_ENTRY(node, struct machine, node);
+
+        if (machine->state != MACHINE_GONE && strcmp(machine->id, id) == 0)
+            (void)signal_inside(machine->pid, SIGSTOP);
+    }
 }
 
 static int machine_launch(struct machine *machine, const struct machine_spec *spec)
@@ -144,6 +156,7 @@ int mock_machine_start(struct backend *backend, const struct machine_spec *spec,
         .network = spec->network,
         .channel_fd = -1,
     };
+    list_append(&backend->machines, &machine->node);
     (void)snprintf(machine->id, sizeof(machine->id), "%s", spec->id);
     loop_notice_init(&machine->started, machine_started, machine);
     result = machine_launch(machine, spec);
@@ -166,6 +179,7 @@ void mock_machine_free(struct machine *machine)
 {
     if (!machine)
         return;
+    list_remove(&machine->node);
     loop_notice_cancel(machine->backend->loop, &machine->started);
     loop_child_free(machine->child);
     console_free(machine->console);

@@ -105,6 +105,7 @@ static int mock_open(struct loop *loop, const struct settings *settings,
     if (!backend)
         return sandbox_error_set(err, S300, "no memory");
     backend->loop = loop;
+    list_init(&backend->machines);
     list_init(&backend->held);
     script_init(&backend->script);
     if (settings_read(settings->mock, "sandbox.mock", rows, ARRAY_SIZE(rows), &own, why) < 0) {

@@ -22,7 +22,8 @@ struct backend {
     struct script script;
     struct fault hooks;
     char *installer;
-    struct list held; /* struct held_call, of faults.c */
+    struct list machines; /* struct machine, of machine.c */
+    struct list held;     /* struct held_call, of faults.c */
     struct loop_timer *reconnect;
     struct adapter *adapter; /* as the first fault showed it */
 
@@ -44,6 +45,9 @@ int mock_machine_start(struct backend *backend, const struct machine_spec *spec,
 int mock_machine_kill(struct machine *machine, struct sandbox_error *err);
 int64_t mock_machine_last_payload(const struct machine *machine);
 void mock_machine_free(struct machine *machine);
+
+/* The sandbox with this id does nothing any more, but can still be killed. */
+void mock_machine_freeze(struct backend *backend, const char *id);
 
 /* faults.c */
 int mock_faults_init(struct backend *backend); /* 0 or -errno */

@@ -288,6 +288,17 @@ bool script_find(struct script *script, enum fault_kind kind, enum fault_when wh
     return false;
 }
 
+bool script_waits(const struct script *script, enum fault_kind kind, const char *operation)
+{
+    LIST_FOREACH(node, &script->rules)
+    {
+        if (rule_fits(&LIST_ENTRY(node, struct script_rule, node)->rule, kind, FAULT_BEFORE,
+                      operation))
+            return true;
+    }
+    return false;
+}
+
 bool script_take(struct script *script, enum fault_kind kind, const char *operation)
 {
     struct rule rule;

@@ -56,4 +56,6 @@ int script_add(struct script *script, const struct rule *rule);
 /* Finds the first rule of that kind and moment for the operation and uses it once. */
 bool script_find(struct script *script, enum fault_kind kind, enum fault_when when,
                  const char *operation, struct rule *ret_rule);
+/* Whether there is one, without using it. */
+bool script_waits(const struct script *script, enum fault_kind kind, const char *operation);
 bool script_take(struct script *script, enum fault_kind kind, const char *operation);

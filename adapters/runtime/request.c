@@ -513,8 +513,12 @@ struct snapshot *request_snapshot(const struct request *request)
 const char *request_json(const struct request *request, size_t *ret_size)
 {
     const struct requests *requests = request->requests;
-    struct span json = requests->current == request ? requests->current_json : span_of_text("");
+    struct span json = span_of_text("");
 
+    if (requests->current == request)
+        json = requests->current_json;
+    else if (request->held.data) /* a test hook looks at it before it is dispatched */
+        json = (struct span){ (const char *)request->held.data, request->held.size };
     *ret_size = json.size;
     return json.data;
 }

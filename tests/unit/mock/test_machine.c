@@ -61,6 +61,7 @@ static bool start(struct machine **ret_machine)
     ck_assert_ptr_nonnull(mkdtemp(runtime_dir));
     (void)snprintf(agent, sizeof(agent), "%s/sandbox-guest-agent", getenv("SANDBOX_BIN"));
     ck_assert_int_eq(loop_new(&backend.loop), 0);
+    list_init(&backend.machines);
     ck_assert_int_eq(mock_faults_init(&backend), 0);
     ck_assert_msg(launcher_init(&backend.launcher, NULL, agent, runtime_dir, &err) == 0, "%s",
                   err.message);
