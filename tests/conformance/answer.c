@@ -113,9 +113,13 @@ static bool error_matches(const struct expectation *expectation, const json_t *b
         return false;
     }
     const char *fix = text_of(step, "fix");
+    const char *message = text_of(step, "message");
     const char *note = text_of(step, "fix_note");
     const char *partial = text_of(step, "partial");
     if (fix && !expanded_matches(expectation, fix, json_object_get(body, "fix"), why))
+        return false;
+    if (message &&
+        !expanded_matches(expectation, message, json_object_get(body, "message"), why))
         return false;
     if (note && !expanded_matches(expectation, note, json_object_get(body, "fix_note"), why))
         return false;

@@ -3,6 +3,7 @@
 #include "step.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -111,6 +112,22 @@ static bool step_call_eventually(struct play *play, const struct yaml_node *step
     return right;
 }
 
+/* The same call so many times, with $I counting from 1. */
+static bool step_call_times(struct play *play, const struct yaml_node *step, uint64_t times,
+                            struct buf *why)
+{
+    struct buf *transcript = play->transcript;
+    bool right = true;
+    play->transcript = NULL;
+    for (uint64_t i = 1; i <= times && right; i++) {
+        char count[24];
+        snprintf(count, sizeof(count), "%llu", (unsigned long long)i);
+        right = variables_set(&play->variables, "I", count) == 0 && step_call(play, step, why);
+    }
+    play->transcript = transcript;
+    return right;
+}
+
 static bool step_start(struct play *play, const struct yaml_node *step, struct buf *why)
 {
     struct played_call *played = calloc(1, sizeof(*played));
@@ -161,7 +178,7 @@ static bool play_step(struct play *play, const struct yaml_node *step, struct bu
         { "send", channel_step_send }, { "finish", channel_step_finish },
         { "drop", channel_step_drop }, { "receive", channel_step_receive },
     };
-    uint64_t eventually_ms;
+    uint64_t eventually_ms, times;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         if (yaml_get(step, kinds[i].key))
             return kinds[i].run(play, step, why);
@@ -169,6 +186,9 @@ static bool play_step(struct play *play, const struct yaml_node *step, struct bu
     const struct yaml_node *eventually = yaml_get(step, "eventually_ms");
     if (eventually && yaml_as_u64(eventually, &eventually_ms) == 0)
         return step_call_eventually(play, step, eventually_ms, why);
+    const struct yaml_node *repeated = yaml_get(step, "times");
+    if (repeated && yaml_as_u64(repeated, &times) == 0)
+        return step_call_times(play, step, times, why);
     if (yaml_get(step, "call"))
         return step_call(play, step, why);
     (void)buf_append_text(why, " the step is of no known kind");

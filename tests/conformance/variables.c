@@ -40,16 +40,37 @@ const char *variables_get(const struct variables *variables, const char *name, s
     return NULL;
 }
 
-static int expand_repeat(const char *argument, size_t size, struct buf *to)
+/* The first SIZE bytes of TEXT, variables in it put in. */
+static int expand_part(const struct variables *variables, const char *text, size_t size,
+                       struct buf *to)
 {
+    _cleanup_free_ char *part = strndup(text, size);
+    return part ? variables_expand(variables, part, to) : -ENOMEM;
+}
+
+/* TEXT:COUNT; the text may hold variables. */
+static int expand_repeat(const struct variables *variables, const char *argument, size_t size,
+                         struct buf *to)
+{
+    _cleanup_(buf_done)
+    struct buf text = { 0 };
     const char *colon = memrchr(argument, ':', size);
     if (!colon)
         return -EINVAL;
     long count = strtol(colon + 1, NULL, 10);
-    int ret = 0;
+    int ret = expand_part(variables, argument, (size_t)(colon - argument), &text);
     for (long i = 0; i < count && ret == 0; i++)
-        ret = buf_append(to, argument, (size_t)(colon - argument));
+        ret = buf_append(to, text.data, text.size);
     return ret;
+}
+
+static int expand_b64(const struct variables *variables, const char *argument, size_t size,
+                      struct buf *to)
+{
+    _cleanup_(buf_done)
+    struct buf bytes = { 0 };
+    int ret = expand_part(variables, argument, size, &bytes);
+    return ret < 0 ? ret : base64_encode(to, bytes.data, bytes.size);
 }
 
 static int expand_nest(const char *argument, struct buf *to)
@@ -63,16 +84,30 @@ static int expand_nest(const char *argument, struct buf *to)
     return ret;
 }
 
+/* For bytes that are not UTF-8. */
+static int expand_hex(const char *argument, size_t size, struct buf *to)
+{
+    int ret = size % 2 == 0 ? 0 : -EINVAL;
+    for (size_t i = 0; i < size && ret == 0; i += 2) {
+        char digits[3] = { argument[i], argument[i + 1] }, *end;
+        uint8_t byte = (uint8_t)strtoul(digits, &end, 16);
+        ret = *end ? -EINVAL : buf_append_byte(to, byte);
+    }
+    return ret;
+}
+
 /* The inside of ${…}. */
 static int expand_braced(const struct variables *variables, const char *name, size_t size,
                          struct buf *to)
 {
     if (size > 7 && memcmp(name, "repeat:", 7) == 0)
-        return expand_repeat(name + 7, size - 7, to);
+        return expand_repeat(variables, name + 7, size - 7, to);
     if (size > 5 && memcmp(name, "nest:", 5) == 0)
         return expand_nest(name + 5, to);
+    if (size > 4 && memcmp(name, "hex:", 4) == 0)
+        return expand_hex(name + 4, size - 4, to);
     if (size >= 4 && memcmp(name, "b64:", 4) == 0)
-        return base64_encode(to, name + 4, size - 4);
+        return expand_b64(variables, name + 4, size - 4, to);
     const char *value = variables_get(variables, name, size);
     return value ? buf_append_text(to, value) : -EINVAL;
 }
