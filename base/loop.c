@@ -168,18 +168,24 @@ void loop_defer(struct loop *loop, struct loop_notice *notice)
         list_append(&loop->deferred, &notice->node);
 }
 
-void loop_notice_cancel(struct loop *loop, struct loop_notice *notice)
+bool loop_notice_cancel(struct loop *loop, struct loop_notice *notice)
 {
+    bool queued;
+
     (void)pthread_mutex_lock(&loop->lock);
+    queued = !list_empty(&notice->node);
     list_remove(&notice->node);
     (void)pthread_mutex_unlock(&loop->lock);
+    return queued;
 }
 
 static void loop_run_notices(struct loop *loop)
 {
     for (;;) {
-        struct loop_notice *notice, copy;
+        struct loop_notice *notice;
         struct list *node;
+        loop_notice_fn fn;
+        void *ctx;
 
         (void)pthread_mutex_lock(&loop->lock);
         node = list_pop(&loop->running);
@@ -187,10 +193,11 @@ static void loop_run_notices(struct loop *loop)
         if (!node)
             return;
         notice = LIST_ENTRY(node, struct loop_notice, node);
-        copy = *notice;
-        if (copy.posted)
+        fn = notice->fn;
+        ctx = notice->ctx;
+        if (notice->posted)
             free(notice);
-        copy.fn(copy.ctx);
+        fn(ctx);
     }
 }
 

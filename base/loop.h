@@ -53,8 +53,9 @@ void loop_notify(struct loop *loop, struct loop_notice *notice);
 /* Before the loop waits again: when everything else of this turn is done. Loop's thread only.
  */
 void loop_defer(struct loop *loop, struct loop_notice *notice);
-/* Afterwards FN is not called until it is queued again. Loop's thread only. */
-void loop_notice_cancel(struct loop *loop, struct loop_notice *notice);
+/* Afterwards FN is not called until it is queued again. Loop's thread only. True: it was
+ * queued. */
+bool loop_notice_cancel(struct loop *loop, struct loop_notice *notice);
 
 /* EVENTS: EPOLLIN, EPOLLOUT; EPOLLHUP and EPOLLERR always come. Level-triggered. FD is
  * borrowed. */

@@ -201,21 +201,23 @@ uint16_t stream_listener_port(const struct stream_listener *listener)
 
 void stream_listener_free(struct stream_listener *listener)
 {
+    bool untaken;
+
     if (!listener)
         return;
     if (listener->nng)
         nng_stream_listener_close(listener->nng);
+    if (listener->aio)
+        nng_aio_stop(listener->aio); /* no thread of nng's queues the notice any more */
+    untaken = loop_notice_cancel(listener->loop, &listener->accept_done);
     /* A connection accepted but not taken yet is closed here. */
     if (listener->aio) {
-        nng_aio_stop(listener->aio);
-        if (!listener->calling && !list_empty(&listener->accept_done.node) &&
-            nng_aio_result(listener->aio) == 0)
+        if (!listener->calling && untaken && nng_aio_result(listener->aio) == 0)
             nng_stream_free(nng_aio_get_output(listener->aio, 0));
         nng_aio_free(listener->aio);
     }
     if (listener->nng)
         nng_stream_listener_free(listener->nng);
-    loop_notice_cancel(listener->loop, &listener->accept_done);
     loop_timer_free(listener->retry);
     listener->freed = true;
     if (!listener->calling)
