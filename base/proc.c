@@ -187,6 +187,18 @@ static int spec_check(const struct proc_spec *spec, int *ret_lowest_free_fd)
     return 0;
 }
 
+/* The thread sanitizer follows a clone as a fork: with memory of its own. */
+#if defined(__SANITIZE_THREAD__)
+#define CHILD_BORROWS_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CHILD_BORROWS_MEMORY 0
+#endif
+#endif
+#ifndef CHILD_BORROWS_MEMORY
+#define CHILD_BORROWS_MEMORY 1
+#endif
+
 /* Clones with all signals blocked: no handler of ours may run on the child's side. */
 static int child_clone(struct child *child, void *stack_top, pid_t *ret_pid, int *ret_pidfd)
 {
@@ -195,7 +207,7 @@ static int child_clone(struct child *child, void *stack_top, pid_t *ret_pid, int
     sigset_t all, before;
     pid_t pid;
 
-    if (!child->spec->before_exec)
+    if (!child->spec->before_exec && CHILD_BORROWS_MEMORY)
         flags |= CLONE_VM;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     (void)sigfillset(&all);
