@@ -10,7 +10,7 @@
 #include "channel_steps.h"
 
 /* Longer than any limit of the contract that a case waits for. */
-#define ANSWER_TIMEOUT_MS 180000
+#define ANSWER_TIMEOUT_MS 600000 /* an image may have to be made */
 #define REPEAT_PAUSE_MS 200
 
 struct played_call {
@@ -173,10 +173,15 @@ static bool play_step(struct play *play, const struct yaml_node *step, struct bu
         const char *key;
         bool (*run)(struct play *, const struct yaml_node *, struct buf *);
     } kinds[] = {
-        { "start", step_start },       { "await", step_await },
-        { "cancel", step_cancel },     { "channel", channel_step_make },
-        { "send", channel_step_send }, { "finish", channel_step_finish },
-        { "drop", channel_step_drop }, { "receive", channel_step_receive },
+        { "start", step_start },
+        { "await", step_await },
+        { "cancel", step_cancel },
+        { "channel", channel_step_make },
+        { "send", channel_step_send },
+        { "overfill", channel_step_overfill },
+        { "finish", channel_step_finish },
+        { "drop", channel_step_drop },
+        { "receive", channel_step_receive },
     };
     uint64_t eventually_ms, times;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {

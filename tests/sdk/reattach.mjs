@@ -1,17 +1,11 @@
-// sdk_reconnect.mjs - an SDK whose connection breaks, and one that reads slowly.
-//
-//   node sdk_reconnect.mjs FOLDER VERSION URL
+// reattach.mjs URL VERSION - a client whose connection breaks, and one that reads slowly.
 //
 // Between SDK and router stands a proxy of ours that breaks the connection on demand.
-import { createRequire } from "node:module";
-import { createServer, connect } from "node:net";
-import { pathToFileURL } from "node:url";
 import { once } from "node:events";
-import { resolve } from "node:path";
+import { connect, createServer } from "node:net";
 
-const [folder, version, url] = process.argv.slice(2);
-const require = createRequire(resolve(folder, "package.json"));
-const load = (part) => import(pathToFileURL(require.resolve(`sdk-${version}${part}`)).href);
+const [url, version] = process.argv.slice(2);
+const load = (part) => import(`iii-sdk-${version}${part}`);
 const target = new URL(url);
 
 let failures = 0;
