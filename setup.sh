@@ -18,6 +18,9 @@ test_packages=(
     valgrind socat shellcheck git procps
 )
 
+# Debian's npm draws in several hundred packages: only where there is none at all.
+command -v npm >/dev/null || test_packages+=(nodejs npm)
+
 die() {
     echo "setup.sh: $*" >&2
     exit 1

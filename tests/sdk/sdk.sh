@@ -57,6 +57,7 @@ versions=$(sed -n 's/.*"iii-sdk-\([0-9.]*\)".*/\1/p' "$here/package.json")
 for version in ${SANDBOX_SDK_VERSIONS:-$versions}; do
     run_version "$version"
 done
+# shellcheck disable=SC2317 # called through ok
 reattach() { (cd "$modules" && timeout 120 node reattach.mjs ws://127.0.0.1:49134 0.22.1); }
 ok "0.22.1: a broken connection is taken up again, a slow reader gets all" reattach
 finish
