@@ -10,11 +10,14 @@
 
 /* The limits hold for each start position, so a long line can still take its length squared. It
  * is therefore tried a stretch of starts at a time, with a look at the clock and at the job in
- * between. Short lines take one stretch. */
+ * between. Short lines take one stretch. A try may also look through the whole rest of the line
+ * for a character that the pattern needs, which is quick once and not once for each start: so a
+ * quick stretch is followed by one of twice as many starts. */
 #define STRETCH_WORK ((size_t)1 << 30)
 #define STRETCH_STARTS_MIN 64u
 #define STRETCH_STARTS_MAX (64u * 1024)
-#define LINE_CPU_SECONDS_MAX 20
+#define STRETCH_QUICK_MS 10
+#define LINE_CPU_MS_MAX 20000
 
 struct pattern {
     struct job *job;
@@ -126,12 +129,12 @@ static int literal_match(struct pattern *pattern, const struct pattern_subject *
     return 1;
 }
 
-static int64_t cpu_seconds(void)
+static int64_t cpu_ms(void)
 {
     struct timespec now;
 
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static size_t stretch_starts(size_t line_size)
@@ -141,6 +144,14 @@ static size_t stretch_starts(size_t line_size)
     if (starts < STRETCH_STARTS_MIN)
         return STRETCH_STARTS_MIN;
     return starts < STRETCH_STARTS_MAX ? starts : STRETCH_STARTS_MAX;
+}
+
+/* How many starts the next stretch has, after one that took so long. */
+static size_t stretch_adapt(size_t starts, int64_t took_ms)
+{
+    if (took_ms < STRETCH_QUICK_MS)
+        return starts < STRETCH_STARTS_MAX ? starts * 2 : starts;
+    return starts > STRETCH_STARTS_MIN ? starts / 2 : starts;
 }
 
 /* The next stretch begins at a character. */
@@ -159,11 +170,13 @@ static int match_by_stretches(struct pattern *pattern, const struct pattern_subj
     const uint32_t options = PCRE2_NO_UTF_CHECK |
                              (subject->again_here ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED
                                                   : 0);
-    const size_t starts = stretch_starts(subject->size);
-    const int64_t begun = cpu_seconds();
+    const int64_t begun_ms = cpu_ms();
+    int64_t looked_ms = begun_ms;
+    size_t starts = stretch_starts(subject->size);
     size_t from = subject->from;
 
     for (;;) {
+        int64_t now_ms;
         int result;
 
         (void)pcre2_set_offset_limit(pattern->limits, from + starts);
@@ -174,8 +187,11 @@ static int match_by_stretches(struct pattern *pattern, const struct pattern_subj
         from = stretch_next(subject, from, starts);
         if (from > subject->size)
             return result;
-        if (job_cancelled(pattern->job) || cpu_seconds() - begun > LINE_CPU_SECONDS_MAX)
+        now_ms = cpu_ms();
+        if (job_cancelled(pattern->job) || now_ms - begun_ms > LINE_CPU_MS_MAX)
             return PCRE2_ERROR_MATCHLIMIT;
+        starts = stretch_adapt(starts, now_ms - looked_ms);
+        looked_ms = now_ms;
     }
 }
 

@@ -44,21 +44,37 @@ struct child {
     volatile int error;
 };
 
-static struct rlimit limit_nofile_of_programs = { 1024, 524288 };
+/* Of the programs: what we were started with, but for a hard limit that suits a whole machine.
+ */
+#define PROGRAM_FILES_MAX 524288
+/* Of ours: each background child may keep two of our pipes. */
+#define OWN_FILES_MAX 1048576
+
+static struct rlimit limit_nofile_of_programs;
+
+static void raise_file_limits(void)
+{
+    struct rlimit *programs = &limit_nofile_of_programs;
+    struct rlimit own = { OWN_FILES_MAX, OWN_FILES_MAX };
+
+    if (getrlimit(RLIMIT_NOFILE, programs) < 0)
+        *programs = (struct rlimit){ 1024, 4096 };
+    if (setrlimit(RLIMIT_NOFILE, &own) == 0) {
+        if (programs->rlim_max < PROGRAM_FILES_MAX)
+            programs->rlim_max = PROGRAM_FILES_MAX;
+        return;
+    }
+    own = (struct rlimit){ programs->rlim_max, programs->rlim_max };
+    (void)setrlimit(RLIMIT_NOFILE, &own); /* as far as we may */
+}
 
 void spawn_prepare_process(void)
 {
-    struct rlimit raised;
-
     for (int number = 1; number < NSIG; number++)
         (void)signal(number, SIG_DFL); /* fails for KILL and STOP, which are always default */
     (void)signal(SIGPIPE, SIG_IGN);
     (void)umask(022);
-    if (getrlimit(RLIMIT_NOFILE, &limit_nofile_of_programs) < 0)
-        return;
-    raised = limit_nofile_of_programs;
-    raised.rlim_cur = raised.rlim_max; /* each background child may keep two pipes of ours */
-    (void)setrlimit(RLIMIT_NOFILE, &raised);
+    raise_file_limits();
 }
 
 /* The child. */
