@@ -102,10 +102,10 @@ static int child_user(const struct confine *confine)
 {
     const gid_t groups[] = { confine->extra_group };
 
+    for (int capability = 0; capability <= 63; capability++)
+        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* those that exist, if we may */
     if (!confine->is_root)
         return child_drop_capabilities();
-    for (int capability = 0; capability <= 63; capability++)
-        (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* those that exist */
     if (syscall(SYS_setgroups, confine->extra_group ? 1 : 0, groups) < 0 ||
         syscall(SYS_setresgid, confine->gid, confine->gid, confine->gid) < 0 ||
         syscall(SYS_setresuid, confine->uid, confine->uid, confine->uid) < 0)

@@ -1,0 +1,180 @@
+#!/usr/bin/env bash
+# image-install and boot-install against sources on this machine, hostile ones among them.
+#   image_install.sh FOLDER-OF-THE-HELPERS
+set -uo pipefail
+
+helpers=$1
+work=$(mktemp -d /tmp/test-image-install.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+ok() {
+    local text=$1
+    shift
+    if "$@"; then
+        echo "ok - $text"
+    else
+        echo "not ok - $text"
+        failures=$((failures + 1))
+    fi
+}
+
+# make_image KIND SOURCE [OPTION...]: into $work/image; its words are in $work/out and $work/err.
+make_image() {
+    local kind=$1 source=$2
+    shift 2
+    rm -rf "$work/image" "$work/seen"
+    mkdir "$work/image"
+    "$helpers/image-install" --kind "$kind" --source "$source" --dir "$work/image" \
+        --arch x86_64 "$@" >"$work/out" 2>"$work/err"
+}
+
+refused() {
+    ! "$@" >/dev/null
+}
+
+# What the image holds, below $work/seen.
+look() {
+    fsck.erofs --preserve --extract="$work/seen" "$work/image/root.erofs" >/dev/null 2>&1
+}
+
+done_well() {
+    [ "$(tail -n 1 "$work/out")" = "done" ] &&
+        [ "$(cd "$work/image" && echo *)" = "${1:-root.erofs}" ] && look
+}
+
+said() {
+    grep -q -- "$1" "$work/err"
+}
+
+tree=$work/tree
+mkdir -p "$tree/bin" "$tree/etc"
+echo hello >"$tree/etc/motd"
+cp /bin/true "$tree/bin/true"
+chmod 4755 "$tree/bin/true"
+touch -d '2001-02-03 04:05:06' "$tree/etc/motd"
+ln -s /etc/passwd "$tree/etc/link"
+[ "$(id -u)" -ne 0 ] || mknod "$tree/etc/disk" b 8 0
+
+ok "a folder becomes an image" make_image rootfs "rootfs:$tree"
+ok "with nothing beside it" done_well
+ok "its files are there" test "$(cat "$work/seen/etc/motd")" = hello
+ok "with their times" test "$(stat -c %Y "$work/seen/etc/motd")" = "$(stat -c %Y "$tree/etc/motd")"
+ok "and their modes" test "$(stat -c %a "$work/seen/bin/true")" = 4755
+ok "links stay links" test "$(readlink "$work/seen/etc/link")" = /etc/passwd
+ok "devices do not come along" test ! -e "$work/seen/etc/disk"
+ok "what is mounted over is there" test -d "$work/seen/proc"
+
+tar -czf "$work/tree.tar.gz" -C "$tree" .
+ok "an archive becomes an image" make_image rootfs "rootfs:$work/tree.tar.gz"
+ok "with nothing beside it" done_well
+ok "its files are there" test "$(cat "$work/seen/etc/motd")" = hello
+ok "devices do not come along" test ! -e "$work/seen/etc/disk"
+
+mkdir "$work/outside"
+python3 - "$work" <<'PYTHON'
+import io, sys, tarfile
+
+work = sys.argv[1]
+with tarfile.open(work + "/evil.tar", "w") as archive:
+    def add(name, kind=tarfile.REGTYPE, link="", data=b"evil"):
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname, member.mode = kind, link, 0o755
+        member.size = len(data) if kind == tarfile.REGTYPE else 0
+        archive.addfile(member, io.BytesIO(data) if member.size else None)
+
+    add("bin", tarfile.DIRTYPE)
+    add("bin/sh")
+    add(work + "/outside/absolute")
+    add("way", tarfile.SYMTYPE, work + "/outside")
+    add("way/through-link")
+    add("up", tarfile.SYMTYPE, "../outside")
+    add("up/through-link")
+    add("../outside/dots")
+    add("hard", tarfile.LNKTYPE, "../outside/kept")
+PYTHON
+echo kept >"$work/outside/kept"
+make_image rootfs "rootfs:$work/evil.tar"
+ok "a hostile archive writes nothing outside" test "$(ls "$work/outside")" = kept
+ok "and changes nothing there" test "$(cat "$work/outside/kept")" = kept
+ok "and does not link it" test "$(stat -c %h "$work/outside/kept")" = 1
+
+mkdir -p "$work/nothing/etc"
+ok "a tree without bin is refused" refused make_image rootfs "rootfs:$work/nothing"
+ok "by name" said "no bin"
+ok "a missing source is refused" refused make_image rootfs "rootfs:$work/none"
+ok "by name" said "$work/none does not exist"
+echo garbage >"$work/garbage.tar"
+ok "an archive that is none is refused" refused make_image rootfs "rootfs:$work/garbage.tar"
+
+layout=$work/layout
+rootless=()
+[ "$(id -u)" -eq 0 ] || rootless=(--rootless)
+{
+    umoci init --layout "$layout"
+    umoci new --image "$layout:t"
+    umoci unpack "${rootless[@]}" --image "$layout:t" "$work/bundle"
+    mkdir -p "$work/bundle/rootfs/bin"
+    echo script >"$work/bundle/rootfs/bin/sh"
+    umoci repack --image "$layout:t" "$work/bundle"
+    umoci config --image "$layout:t" --config.env A=b --config.workingdir /app
+} >/dev/null 2>&1
+ok "an OCI layout becomes an image" make_image oci "oci:$layout:t"
+ok "with its configuration beside it" done_well "config.json root.erofs"
+ok "its files are there" test "$(cat "$work/seen/bin/sh")" = script
+ok "environment and folder are kept" test \
+    "$(jq -c . "$work/image/config.json")" = '{"env":["A=b"],"workdir":"/app"}'
+ok "progress is told" grep -q '^progress pulling [0-9]' "$work/out"
+ok "another architecture is refused" refused make_image oci "oci:$layout:t" --arch aarch64
+ok "by name" said "for architecture amd64, not arm64"
+cp -a "$layout" "$layout.kept"
+for part in '.layers[0]' .config; do
+    rm -rf "$layout"
+    cp -a "$layout.kept" "$layout"
+    digest=$(skopeo inspect --raw "oci:$layout:t" | jq -r "$part.digest")
+    printf 'X' | dd of="$layout/blobs/${digest/://}" bs=1 seek=20 conv=notrunc 2>/dev/null
+    ok "$part with another digest is refused" refused make_image oci "oci:$layout:t"
+    ok "by name" said "[Dd]igest"
+done
+
+ok "an unknown argument is refused" refused make_image rootfs "rootfs:$tree" --frobnicate
+
+# Killed in the middle: no process of it stays.
+mkfifo "$work/endless.tar"
+make_image rootfs "rootfs:$work/endless.tar" &
+installing=$!
+exec 8>"$work/endless.tar" # opens when tar reads it
+pkill -KILL -P "$installing" image-install || pkill -KILL -P "$installing"
+wait "$installing" 2>/dev/null
+for _ in $(seq 50); do
+    pgrep -f "$work/endless.tar" >/dev/null || break
+    sleep 0.1
+done
+ok "a killed install leaves no process" refused pgrep -f "$work/endless.tar"
+exec 8>&-
+
+# boot-install with a kernel of one's own fetches nothing.
+boot() {
+    "$helpers/boot-install" --cache "$work/boot" --agent "$1" --disk-mb 64 \
+        --kernel "$work/tree.tar.gz" >"$work/out" 2>"$work/err"
+}
+echo '#!agent' >"$work/agent"
+ok "boot files are made" boot "$work/agent"
+initrd=$(sed -n 's/^initrd //p' "$work/out")
+blank=$(sed -n 's/^blank //p' "$work/out")
+ok "the agent is init" test "$(cpio -i --to-stdout init <"$initrd" 2>/dev/null)" = '#!agent'
+ok "the disk has its size" test "$(stat -c %s "$blank")" = $((64 << 20))
+ok "and takes little room" test "$(stat -c %b "$blank")" -lt 2048
+ok "and is clean" e2fsck -fn "$blank" >/dev/null 2>&1
+before=$(stat -c %i "$initrd" "$blank")
+boot "$work/agent"
+ok "the second time they are there" test "$(stat -c %i "$initrd" "$blank")" = "$before"
+echo '#!agent 2' >"$work/agent"
+boot "$work/agent"
+ok "another agent, another initramfs" test "$(sed -n 's/^initrd //p' "$work/out")" != "$initrd"
+ok "no agent is refused" refused boot "$work/none"
+ok "a dynamic agent is refused" refused boot /bin/true
+ok "nothing temporary stays" test -z "$(find "$work/boot" -name 'tmp-*')"
+
+echo "$failures failed"
+[ "$failures" -eq 0 ]
