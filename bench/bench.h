@@ -15,6 +15,7 @@ struct bench {
     const char *mock;    /* sandbox-mock, for the router's rows */
     const char *image;
     const char *settings; /* further YAML lines of sandbox.settings, or NULL */
+    size_t count;         /* calls of bench_calls() */
     bool quick;           /* few repetitions: to see that all of it runs */
     struct report report;
 };
@@ -26,6 +27,7 @@ int bench_exec(struct bench *bench);
 int bench_run(struct bench *bench);
 int bench_files(struct bench *bench);
 int bench_density(struct bench *bench);
+int bench_calls(struct bench *bench); /* only makes them */
 
 /* Starts router and adapter with the bench's settings and EXTRA lines below `sandbox`. */
 int bench_subject(struct bench *bench, const char *adapter, const char *extra,

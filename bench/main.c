@@ -8,29 +8,35 @@
 #include "proc.h"
 
 static const char usage[] =
-    "usage: sandbox-bench [OPTION]... [router|create|exec|run|files|density]...\n"
+    "usage: sandbox-bench [OPTION]... [router|create|exec|run|files|density|calls]...\n"
     "  --adapter PROGRAM  under test; default sandbox-qemu beside this program\n"
     "  --image NAME       default python\n"
+    "  --router PROGRAM   in place of sandbox-router beside this program\n"
     "  --quick            few repetitions, to see that all of it runs\n"
+    "  --count N          calls of `calls`; default 1000\n"
     "  --json FILE        the rows and the calibration as JSON\n"
-    "Without a name: all. Ratios are of medians of one run; absolute times mean little "
+    "Without a name: all but calls, which makes --count N calls through router and mock and\n"
+    "measures nothing (bench/instructions.sh counts the router's instructions). Ratios are of "
+    "medians of one run; absolute times mean little "
     "elsewhere.\n";
 
 static const struct {
     const char *name;
     int (*run)(struct bench *bench);
+    bool only_by_name;
 } parts[] = {
-    { "router", bench_router }, { "create", bench_create }, { "exec", bench_exec },
-    { "run", bench_run },       { "files", bench_files },   { "density", bench_density },
+    { "router", bench_router },     { "create", bench_create }, { "exec", bench_exec },
+    { "run", bench_run },           { "files", bench_files },   { "density", bench_density },
+    { "calls", bench_calls, true },
 };
 
-static bool wanted(const char *name, char **names, int count)
+static bool wanted(size_t part, char **names, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
+        if (strcmp(names[i], parts[part].name) == 0)
             return true;
     }
-    return count == 0;
+    return count == 0 && !parts[part].only_by_name;
 }
 
 static bool all_known(char **names, int count)
@@ -48,11 +54,12 @@ static bool all_known(char **names, int count)
 static int run(struct bench *bench, char **names, int count)
 {
     int failed = 0;
-    bool only_router = count == 1 && strcmp(names[0], "router") == 0;
-    if (!only_router && calibrate(bench) < 0)
+    bool only_mock = count == 1 &&
+                     (strcmp(names[0], "router") == 0 || strcmp(names[0], "calls") == 0);
+    if (!only_mock && calibrate(bench) < 0)
         return 1;
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-        if (wanted(parts[i].name, names, count) && parts[i].run(bench) < 0) {
+        if (wanted(i, names, count) && parts[i].run(bench) < 0) {
             fprintf(stderr, "sandbox-bench: %s failed\n", parts[i].name);
             failed = 1;
         }
@@ -64,7 +71,8 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         { "adapter", required_argument, NULL, 'a' }, { "image", required_argument, NULL, 'i' },
-        { "json", required_argument, NULL, 'j' },    { "quick", no_argument, NULL, 'q' },
+        { "json", required_argument, NULL, 'j' },    { "router", required_argument, NULL, 'r' },
+        { "count", required_argument, NULL, 'c' },   { "quick", no_argument, NULL, 'q' },
         { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
     };
     char router[4096], adapter[4096], mock[4096];
@@ -82,6 +90,10 @@ int main(int argc, char **argv)
             bench.adapter = optarg;
         else if (option == 'i')
             bench.image = optarg;
+        else if (option == 'r')
+            bench.router_program = optarg;
+        else if (option == 'c')
+            bench.count = strtoul(optarg, NULL, 10);
         else if (option == 'j')
             json = optarg;
         else if (option == 'q')

@@ -289,3 +289,17 @@ int bench_router(struct bench *bench)
                      "MiB", NULL);
     return ret;
 }
+
+int bench_calls(struct bench *bench)
+{
+    _cleanup_(subject_stopp)
+    struct subject *subject = NULL;
+    struct samples latency = { 0 }, rates = { 0 };
+    int ret = bench_subject(bench, bench->mock, NULL, &subject);
+    if (ret == 0)
+        ret = load(subject_client(subject), "sandbox::list", 16, bench->count, &latency,
+                   &rates);
+    samples_done(&latency);
+    samples_done(&rates);
+    return ret;
+}
