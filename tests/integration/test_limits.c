@@ -200,7 +200,7 @@ START_TEST(test_channels)
 
         ck_assert_msg(ok, "%s", text);
     }
-    trial_expect_error(&trial, "engine::channels::create", "S400", "1024 channels", NULL);
+    trial_expect_error(&trial, "engine::channels::create", "S400", "2048 channels", NULL);
     trial_close(&trial);
 }
 END_TEST
@@ -264,8 +264,9 @@ START_TEST(test_queue_bytes)
     start_ms = trial_now_ms();
     while (trial_metric(&trial, "sandbox_backlog_bytes") <= (long)BACKLOG_CONNECTION_BYTES) {
         deaf_call(fd, ++calls);
-        TURN_UNTIL(trial.loop, played_adapter_calls(adapter) == calls);
-        turn_for(trial.loop, 20); /* the answer's way back */
+        while (trial_metric(&trial, "sandbox_sent_bytes_total{front=\"native\"}") <
+               (long)calls * (long)DEAF_BODY)
+            turn_for(trial.loop, 5); /* until the answer is queued */
     }
     for (unsigned i = 1; i <= 20; i++)
         deaf_call(fd, calls + i);
