@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base64.h"
 #include "buf.h"
@@ -82,12 +83,13 @@ static void write_etc(const char *name, const char *text)
 
 static void set_hostname(const char *hostname)
 {
-    char text[512];
+    char text[512] = "";
 
     if (!hostname || !*hostname)
         return;
-    if (sethostname(hostname, strlen(hostname)) < 0)
-        warn("hostname", -errno);
+    (void)gethostname(text, sizeof(text) - 1);
+    if (strcmp(text, hostname) != 0 && sethostname(hostname, strlen(hostname)) < 0)
+        warn("hostname", -errno); /* a container may have been given its name already */
     (void)snprintf(text, sizeof(text), "%s\n", hostname);
     write_etc("hostname", text);
     (void)snprintf(text, sizeof(text),

@@ -195,7 +195,7 @@ static int grep_search(struct grep *grep, const struct path *path, const struct 
         return fs_wrong_type(err, path->text, status->st_mode, "a regular file or a directory");
     if (!globs_choose(&request->include_glob, &request->exclude_glob, path->name))
         return 0;
-    return grep_file(grep, AT_FDCWD, path->text, path->text, err);
+    return grep_file(grep, AT_FDCWD, path->text, request->path, err); /* echoed as given */
 }
 
 int fs_grep(struct job *job, const struct fs_grep_request *request, struct fs_grep_reply *reply,

@@ -205,7 +205,7 @@ static int sed_below(struct sed *sed, const struct path *path, const struct stat
         return fs_wrong_type(err, path->text, status->st_mode, "a regular file or a directory");
     if (!globs_choose(&request->include_glob, &request->exclude_glob, path->name))
         return 0;
-    return sed_path(sed, path->text, err);
+    return sed_path(sed, request->path, err); /* echoed as given */
 }
 
 static int sed_check_files(struct sed *sed, struct sandbox_error *err)

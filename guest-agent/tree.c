@@ -49,9 +49,14 @@ void trees_done(struct trees *trees)
 int tree_start(struct trees *trees, const struct spawn *spawn, const struct tree_events *events,
                void *ctx, struct tree **ret_tree, struct spawn_failure *ret_failure)
 {
-    int result = trees->cgroup_fd >= 0 ? tree_cgroup_start(trees, spawn, ret_tree, ret_failure)
-                                       : tree_keeper_start(trees, spawn, ret_tree, ret_failure);
+    int result = -1;
 
+    ret_failure->step = SPAWN_SETUP;
+    if (trees->cgroup_fd >= 0)
+        result = tree_cgroup_start(trees, spawn, ret_tree, ret_failure);
+    /* Programs are root and may spoil the cgroups, but only for themselves. */
+    if (result < 0 && ret_failure->step == SPAWN_SETUP)
+        result = tree_keeper_start(trees, spawn, ret_tree, ret_failure);
     if (result < 0)
         return -1;
     (*ret_tree)->events = events;

@@ -198,10 +198,12 @@ int tree_cgroup_start(struct trees *trees, const struct spawn *spawn, struct tre
     }
     inside.cgroup_fd = cgroup->folder_fd;
     pid = spawn_program(&inside, ret_failure);
-    if (pid < 0) {
+    if (pid < 0 && ret_failure->step == SPAWN_SETUP)
+        cgroup_free(cgroup); /* a program removed or changed it, not to be used again */
+    else if (pid < 0)
         cgroup_settle(cgroup);
+    if (pid < 0)
         return -1;
-    }
     result = reaper_watch(trees->reaper, pid, cgroup_program_ended, cgroup, &cgroup->program);
     if (result < 0) {
         /* Unwatched it is reaped as an orphan. */

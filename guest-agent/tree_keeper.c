@@ -164,6 +164,7 @@ static void keeper_kill(struct tree *tree)
 
     if (keeper->keeper.pid > 0) {
         (void)send(keeper->control_fd, KEEPER_KILL, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)kill(keeper->keeper.pid, SIGCONT); /* should a program have stopped it */
         return;
     }
     if (keeper->pid > 0)

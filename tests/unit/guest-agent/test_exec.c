@@ -85,7 +85,7 @@ static void check_shell(const char *script, const char *input, int code, const c
     struct agent_answer answer;
 
     agent_client_shell(&client, script, input, 0, &answer, &reply);
-    ck_assert_int_eq(answer.kind, AGENT_FRAME_REPLY);
+    ck_assert_msg(answer.kind == AGENT_FRAME_REPLY, "%s", answer.message);
     ck_assert_str_eq(buf_text(&answer.streams[1]), output);
     ck_assert_str_eq(buf_text(&answer.streams[2]), errors);
     ck_assert_int_eq(reply.exit_code, code);
@@ -465,6 +465,27 @@ START_TEST(each_exec_in_a_cgroup)
 }
 END_TEST
 
+START_TEST(spoilt_cgroups_do_no_harm)
+{
+    char script[512];
+
+    if (!has_cgroups)
+        return;
+    check_shell("echo first", NULL, 0, "first\n", "");
+    /* the one that is kept for the next exec: removed, then of a type that takes no process */
+    (void)snprintf(script, sizeof(script), "rmdir %s/exec-*", cgroup_folder);
+    ck_assert_int_eq(system(script), 0);
+    check_shell("echo next", NULL, 0, "next\n", "");
+    check_shell("echo next", NULL, 0, "next\n", "");
+    (void)snprintf(script, sizeof(script),
+                   "for t in %s/exec-*/cgroup.type; do echo threaded > $t; done",
+                   cgroup_folder);
+    ck_assert_int_eq(system(script), 0);
+    check_shell("echo next", NULL, 0, "next\n", "");
+    check_shell("echo next", NULL, 0, "next\n", "");
+}
+END_TEST
+
 static TCase *exec_cases(const char *name, void (*begin)(void), void (*finish)(void))
 {
     TCase *cases = tcase_create(name);
@@ -500,6 +521,7 @@ int main(void)
 
     tcase_add_test(with_keepers, killing_everything_spares_the_exit_code);
     tcase_add_test(with_cgroups, each_exec_in_a_cgroup);
+    tcase_add_test(with_cgroups, spoilt_cgroups_do_no_harm);
     suite_add_tcase(suite, with_keepers);
     suite_add_tcase(suite, with_cgroups);
     runner = srunner_create(suite);
