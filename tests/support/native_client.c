@@ -8,6 +8,8 @@
 
 #include "sp.h"
 
+#define PONG_TIMEOUT_MS 30000u
+
 struct native_client {
     struct loop *loop;
     bool shares_loop; /* it is somebody else's */
@@ -21,6 +23,7 @@ struct native_client {
     native_message_fn on_call;
     void *on_call_ctx;
     bool answered;
+    bool ponged;
     bool refused;
     bool lost;
     bool timed_out;
@@ -177,6 +180,9 @@ static void on_message(void *ctx, uint8_t *data, size_t size)
     case ENVELOPE_PING:
         (void)client_send(client,
                           &(struct envelope){ .kind = ENVELOPE_PONG, .id = message.id });
+        break;
+    case ENVELOPE_PONG:
+        client->ponged = true;
         break;
     default:
         break;
@@ -546,10 +552,13 @@ int native_stream_close(struct native_stream *stream)
     int ret = client_send(client,
                           &(struct envelope){ .kind = ENVELOPE_CLOSE, .id = stream->id });
     stream->ended = true;
-    /* The caller may never turn the loop again. */
-    while (ret == 0 && !client->lost && sp_queued_bytes(client->sp) > 0)
-        ret = loop_turn(client->loop, -1) < 0 ? -EIO : 0;
-    return ret;
+    /* The caller may never turn the loop again, and the end of a write wakes nobody: the answer
+     * to what is sent behind it tells that it has arrived. */
+    if (ret == 0)
+        ret = client_send(client,
+                          &(struct envelope){ .kind = ENVELOPE_PING, .id = client->next_id++ });
+    client->ponged = false;
+    return ret < 0 ? ret : wait_for(client, &client->ponged, PONG_TIMEOUT_MS);
 }
 
 ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,

@@ -72,6 +72,7 @@ int native_stream_write(struct native_stream *stream, const void *data, size_t s
 uint64_t native_stream_credit(const struct native_stream *stream);
 size_t native_stream_waiting(const struct native_stream *stream); /* read and not taken */
 bool native_stream_ended(const struct native_stream *stream);
+/* Returns when the other side has heard it. */
 int native_stream_close(struct native_stream *stream);
 /* Reads up to SIZE bytes; 0 bytes at the clean end; -ECONNRESET after an abort, see _reason. */
 ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,
