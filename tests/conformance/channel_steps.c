@@ -85,25 +85,42 @@ static struct native_stream *writer_of(struct play *play, const char *name, stru
     return played->stream;
 }
 
+static int send_bytes(struct native_stream *stream, uint64_t total)
+{
+    uint8_t chunk[65536];
+    int ret = 0;
+    for (uint64_t sent = 0; ret == 0 && sent < total; sent += sizeof(chunk)) {
+        size_t size = total - sent < sizeof(chunk) ? total - sent : sizeof(chunk);
+        fill_bytes(chunk, size, sent);
+        ret = native_stream_write(stream, chunk, size, STREAM_TIMEOUT_MS);
+    }
+    return ret;
+}
+
 bool channel_step_send(struct play *play, const struct yaml_node *step, struct buf *why)
 {
     struct native_stream *stream = writer_of(play, text_of(step, "send"), why);
     const char *text = text_of(step, "text");
     const char *bytes = text_of(step, "bytes");
-    uint64_t total = bytes ? strtoull(bytes, NULL, 10) : 0;
-    uint8_t chunk[65536];
-    int ret = stream && text
-                  ? native_stream_write(stream, text, strlen(text), STREAM_TIMEOUT_MS)
-                  : 0;
-    for (uint64_t sent = 0; stream && ret == 0 && sent < total; sent += sizeof(chunk)) {
-        size_t size = total - sent < sizeof(chunk) ? total - sent : sizeof(chunk);
-        fill_bytes(chunk, size, sent);
-        ret = native_stream_write(stream, chunk, size, STREAM_TIMEOUT_MS);
-    }
+    if (!stream)
+        return false;
+    int ret = text ? native_stream_write(stream, text, strlen(text), STREAM_TIMEOUT_MS)
+                   : send_bytes(stream, bytes ? strtoull(bytes, NULL, 10) : 0);
     if (ret < 0)
         (void)buf_printf(why, " sending failed: %s %s", strerror(-ret),
                          native_stream_reason(stream));
-    return stream && ret == 0;
+    return ret == 0;
+}
+
+/* For a reader that must give up before so many bytes. */
+bool channel_step_overfill(struct play *play, const struct yaml_node *step, struct buf *why)
+{
+    struct native_stream *stream = writer_of(play, text_of(step, "overfill"), why);
+    const char *bytes = text_of(step, "bytes");
+    int ret = stream ? send_bytes(stream, bytes ? strtoull(bytes, NULL, 10) : 0) : -EINVAL;
+    if (stream && ret != -ECONNRESET)
+        (void)buf_append_text(why, " the reader took all of it");
+    return ret == -ECONNRESET;
 }
 
 bool channel_step_finish(struct play *play, const struct yaml_node *step, struct buf *why)
@@ -131,11 +148,17 @@ static bool received_is_right(const struct yaml_node *step, const struct buf *da
 {
     const char *text = text_of(step, "text");
     const char *bytes = text_of(step, "bytes");
-    size_t wanted = text ? strlen(text) : bytes ? strtoull(bytes, NULL, 10) : 0;
+    const char *count = text_of(step, "count");
+    size_t wanted = count   ? strtoull(count, NULL, 10)
+                    : text  ? strlen(text)
+                    : bytes ? strtoull(bytes, NULL, 10)
+                            : 0;
     if (data->size != wanted) {
         (void)buf_printf(why, " received %zu bytes, wants %zu", data->size, wanted);
         return false;
     }
+    if (count)
+        return true;
     _cleanup_free_ uint8_t *expected = malloc(wanted + 1);
     if (!expected)
         return false;

@@ -5,6 +5,7 @@
 
 bool channel_step_make(struct play *play, const struct yaml_node *step, struct buf *why);
 bool channel_step_send(struct play *play, const struct yaml_node *step, struct buf *why);
+bool channel_step_overfill(struct play *play, const struct yaml_node *step, struct buf *why);
 bool channel_step_finish(struct play *play, const struct yaml_node *step, struct buf *why);
 bool channel_step_drop(struct play *play, const struct yaml_node *step, struct buf *why);
 bool channel_step_receive(struct play *play, const struct yaml_node *step, struct buf *why);
