@@ -25,8 +25,9 @@ static const struct {
     int (*run)(struct bench *bench);
     bool only_by_name;
 } parts[] = {
-    { "router", bench_router },     { "create", bench_create }, { "exec", bench_exec },
-    { "run", bench_run },           { "files", bench_files },   { "density", bench_density },
+    { "router", bench_router, false }, { "create", bench_create, false },
+    { "exec", bench_exec, false },     { "run", bench_run, false },
+    { "files", bench_files, false },   { "density", bench_density, false },
     { "calls", bench_calls, true },
 };
 
