@@ -19,6 +19,7 @@ struct backend {
     char *installer;
     char *scratch_directory; /* of files without names */
     struct list vms;         /* struct vm, all of them */
+    struct list networks;    /* struct network, all of them */
     struct boot_files *boot_files;
     struct templates *templates;
     struct pool *pool;

@@ -58,7 +58,8 @@ static int write_map(const char *path, unsigned id)
 
 static int child_namespaces(const struct confine *confine)
 {
-    int flags = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS;
+    int flags = CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS |
+                (confine->keep_network ? 0 : CLONE_NEWNET);
     int result = 0;
 
     if (!confine->namespaces)
@@ -227,5 +228,9 @@ int confine_rules(const struct confine *confine, const int *fds, size_t fd_count
 {
     if (confine->landlock == 0)
         return -1;
-    return confine_landlock_rules(confine->landlock, confine->program_folder, fds, fd_count);
+    return confine_landlock_rules(
+        &(struct landlock_options){ .version = confine->landlock,
+                                    .folder = confine->program_folder,
+                                    .network = confine->keep_network },
+        fds, fd_count);
 }

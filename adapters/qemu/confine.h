@@ -14,8 +14,10 @@
 #define CONFINE_FOLDERS_MAX 8
 
 struct confine {
-    bool is_root;      /* we are: uid and gid are taken on, capabilities given up */
-    bool namespaces;   /* network, IPC, UTS and mounts of its own; a user's too when not root */
+    bool is_root;    /* we are: uid and gid are taken on, capabilities given up */
+    bool namespaces; /* network, IPC, UTS and mounts of its own; a user's too when not root */
+    bool
+        keep_network; /* of a copy, for what carries a guest's network: no namespace for that */
     unsigned landlock; /* version of the kernel's interface; 0: none */
     uid_t uid;
     gid_t gid;

@@ -65,7 +65,7 @@ int confine_landlock_version(unsigned *ret_version)
     return 0;
 }
 
-static int rules_new(unsigned version)
+static int rules_new(unsigned version, bool network)
 {
     struct ruleset_attributes attributes = { .handled_access_fs = FS_ALL_1 };
     size_t size = sizeof(attributes.handled_access_fs);
@@ -76,7 +76,7 @@ static int rules_new(unsigned version)
     if (version >= 3)
         attributes.handled_access_fs |= FS_TRUNCATE;
     if (version >= 4) {
-        attributes.handled_access_net = NET_ALL_TCP;
+        attributes.handled_access_net = network ? 0 : NET_ALL_TCP;
         size = offsetof(struct ruleset_attributes, scoped);
     }
     if (version >= 6) {
@@ -103,16 +103,19 @@ static int rules_allow(int rules_fd, const char *path, uint64_t access)
     return fd < 0 ? 0 : rules_allow_fd(rules_fd, fd, access);
 }
 
-int confine_landlock_rules(unsigned version, const char *folder, const int *fds,
+int confine_landlock_rules(const struct landlock_options *options, const int *fds,
                            size_t fd_count)
 {
-    _cleanup_close_ int rules_fd = rules_new(version);
+    _cleanup_close_ int rules_fd = rules_new(options->version, options->network);
     int result = rules_fd < 0 ? rules_fd : 0;
 
     for (size_t i = 0; result == 0 && i < ARRAY_SIZE(path_rows); i++)
         result = rules_allow(rules_fd, path_rows[i].path, path_rows[i].access);
-    if (result == 0 && folder)
-        result = rules_allow(rules_fd, folder, FS_EXECUTE | FS_READ_FILE | FS_READ_DIR);
+    if (result == 0 && options->folder)
+        result = rules_allow(rules_fd, options->folder,
+                             FS_EXECUTE | FS_READ_FILE | FS_READ_DIR);
+    if (result == 0 && options->network)
+        result = rules_allow(rules_fd, "/etc/resolv.conf", FS_READ_FILE);
     for (size_t i = 0; result == 0 && i < fd_count; i++)
         result = rules_allow_fd(rules_fd, fds[i], FS_READ_FILE);
     return result < 0 ? result : take_fd(&rules_fd);

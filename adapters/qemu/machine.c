@@ -10,6 +10,7 @@
 
 #include "backend_state.h"
 #include "log.h"
+#include "network.h"
 #include "scratch.h"
 #include "vm.h"
 
@@ -178,7 +179,8 @@ static void machine_up(struct machine *machine)
         (void)vm_kill(machine->vm, "its agent's socket is full"); /* the owner has a deadline */
         return;
     }
-    machine->events->agent(machine->ctx, fd, NULL);
+    machine->events->agent(machine->ctx, fd,
+                           machine->shape.network ? &network_addresses : NULL);
 }
 
 static void on_vm_up(void *ctx)
@@ -220,7 +222,6 @@ static void machine_boot(struct machine *machine, const struct boot_file_set *fi
         .initrd_fd = files->initrd_fd,
         .memory_fd = -1,
         .state_fd = -1,
-        .network_fd = -1,
     };
 
     if (image_fd < 0 || result < 0)
@@ -240,7 +241,7 @@ static void machine_begin_cold(struct machine *machine)
 
 static void machine_begin_clone(struct machine *machine)
 {
-    struct vm_spec spec = { .kernel_fd = -1, .initrd_fd = -1, .network_fd = -1 };
+    struct vm_spec spec = { .kernel_fd = -1, .initrd_fd = -1 };
     int result;
 
     machine->vm = pool_take(machine->backend->pool, machine->template);
@@ -312,7 +313,7 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
     struct machine *machine = calloc(1, sizeof(*machine));
 
     if (!machine)
-        return sandbox_error_set(err, S300, "%s: out of memory", spec->id);
+        return sandbox_error_set(err, S300, "sandbox %s: out of memory", spec->id);
     *machine = (struct machine){
         .backend = backend,
         .state = MACHINE_WAITING,
@@ -356,7 +357,9 @@ int machine_kill(struct machine *machine, struct sandbox_error *err)
 
 int64_t machine_last_payload(const struct machine *machine)
 {
-    return -1;
+    const struct network *network = machine->vm ? vm_network(machine->vm) : NULL;
+
+    return network ? network_last_payload(network) : -1;
 }
 
 void machine_free(struct machine *machine)

@@ -13,6 +13,7 @@
 #include "backend_state.h"
 #include "libexec.h"
 #include "log.h"
+#include "network.h"
 #include "vm_state.h"
 
 #define NAME "sandbox-qemu"
@@ -25,6 +26,7 @@ static void backend_free(struct backend *backend)
     pool_free(backend->pool);
     templates_free(backend->templates);
     vms_end(&backend->vms);
+    networks_end(&backend->networks);
     boot_files_free(backend->boot_files);
     confine_done(&backend->confine);
     qemu_settings_done(&backend->settings);
@@ -76,6 +78,7 @@ static int qemu_open(struct loop *loop, const struct settings *settings,
         return sandbox_error_set(err, S300, "out of memory");
     backend->loop = loop;
     list_init(&backend->vms);
+    list_init(&backend->networks);
     machine_queue_init(&backend->machines);
     if (qemu_settings_read(settings, &backend->settings, err) < 0 ||
         accel_choose(backend->settings.acceleration, &backend->accel, err) < 0 ||
@@ -107,6 +110,7 @@ static void qemu_reload(struct backend *backend, const struct settings *settings
         return;
     }
     backend->settings.templates = fresh.templates;
+    backend->settings.host_loopback = fresh.host_loopback;
     backend->settings.max_templates = fresh.max_templates;
     backend->settings.pool_size = fresh.pool_size;
     backend->settings.max_pool_size = fresh.max_pool_size;

@@ -193,7 +193,7 @@ static int entry_start(struct line *line)
     static unsigned number;
     struct backend *backend = line->pool->backend;
     struct entry *entry = calloc(1, sizeof(*entry));
-    struct vm_spec spec = { .kernel_fd = -1, .initrd_fd = -1, .network_fd = -1 };
+    struct vm_spec spec = { .kernel_fd = -1, .initrd_fd = -1 };
     struct sandbox_error err = { 0 };
     char name[32];
     int result = entry ? template_clone(line->template, &spec) : -ENOMEM;

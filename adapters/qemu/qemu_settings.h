@@ -12,6 +12,7 @@ struct qemu_settings {
     char *kernel;       /* NULL: Debian's, fetched */
     char *initrd;       /* NULL: made of the agent and the kernel's modules */
     char *command_line; /* further words for the kernel; NULL: none */
+    bool host_loopback; /* the gateway of a guest leads to this machine's loopback */
     bool templates;     /* start machines as copies of one that has booted */
     uint32_t max_templates;
     uint32_t pool_size; /* machines kept ready for each template */

@@ -223,7 +223,6 @@ static void template_boot(struct template *template, const struct boot_file_set 
         .initrd_fd = files->initrd_fd,
         .memory_fd = template->memory_fd,
         .state_fd = -1, /* passed when it is needed */
-        .network_fd = -1,
     };
 
     if (result < 0) {

@@ -14,6 +14,7 @@
 
 #include "backend_state.h"
 #include "log.h"
+#include "network.h"
 #include "vm_state.h"
 
 #define RESTORE_TIMEOUT_MS 20000u
@@ -65,6 +66,11 @@ uint64_t vm_start_ms(const struct vm *vm)
 struct qmp *vm_qmp(struct vm *vm)
 {
     return vm->qmp;
+}
+
+const struct network *vm_network(const struct vm *vm)
+{
+    return vm->network;
 }
 
 int vm_agent_fd(const struct vm *vm)
@@ -249,6 +255,7 @@ static void describe_end(struct vm *vm, int wait_status, char *ret_reason, size_
 
 static void vm_release(struct vm *vm)
 {
+    network_free(vm->network);
     qmp_free(vm->qmp);
     loop_child_free(vm->child);
     loop_io_free(vm->console_io);

@@ -12,6 +12,7 @@
 #include "qmp.h"
 
 struct backend;
+struct network;
 struct vm;
 
 enum vm_state {
@@ -34,7 +35,6 @@ struct vm_spec {
     int initrd_fd;
     int memory_fd;
     int state_fd;
-    int network_fd;
 };
 
 /* Never from inside a call to the vm. */
@@ -62,6 +62,9 @@ int vm_agent_fd(const struct vm *vm);
 /* Hands the socket out, once. HELLO (SIZE 0: none) is put in front of what the guest will say:
  * a clone's agent has greeted in its template. -1: out of room, or taken before. */
 int vm_take_agent(struct vm *vm, const void *hello, size_t size);
+
+/* Its network; NULL: none. */
+const struct network *vm_network(const struct vm *vm);
 
 /* QEMU's monitor; NULL after its end. */
 struct qmp *vm_qmp(struct vm *vm);

@@ -13,6 +13,7 @@
 #include "backend_state.h"
 #include "codec.h"
 #include "log.h"
+#include "network.h"
 #include "proc.h"
 #include "vm_state.h"
 
@@ -90,7 +91,7 @@ static int vm_process(struct vm *vm, const struct vm_spec *spec, const struct vm
         { spec->initrd_fd, QEMU_FD_INITRD },
         { spec->memory_fd, QEMU_FD_MEMORY },
         { spec->state_fd, QEMU_FD_STATE },
-        { spec->network_fd, QEMU_FD_NETWORK },
+        { vm->network ? network_fd(vm->network) : -1, QEMU_FD_NETWORK },
         { ends->rules_fd, QEMU_FD_LANDLOCK },
     };
     static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
@@ -169,6 +170,8 @@ static int vm_start(struct vm *vm, const struct vm_spec *spec)
     _cleanup_close_ int pidfd = -1, qmp_fd = -1;
     int result = vm_connect(vm, spec, &ends, &qmp_fd);
 
+    if (result == 0 && spec->shape.network && spec->mode != QEMU_TEMPLATE)
+        result = network_new(vm->backend, vm->name, &vm->network);
     if (result == 0)
         result = vm_arguments(vm, spec, &arguments);
     if (result == 0)

@@ -28,9 +28,10 @@ struct vm {
     pid_t pid;
     struct loop_child *child;
     struct qmp *qmp;
-    bool may_end;      /* it was told to: the end of its monitor is no failure */
-    int agent_fd;      /* -1: taken */
-    int agent_peer_fd; /* clones: QEMU's end, kept to speak for the guest */
+    struct network *network; /* NULL: none */
+    bool may_end;            /* it was told to: the end of its monitor is no failure */
+    int agent_fd;            /* -1: taken */
+    int agent_peer_fd;       /* clones: QEMU's end, kept to speak for the guest */
     struct loop_io *agent_io;
     int console_fd;
     struct loop_io *console_io;

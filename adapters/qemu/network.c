@@ -1,0 +1,244 @@
+/* network.c - see network.h. */
+#include "network.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend_state.h"
+#include "libexec.h"
+#include "log.h"
+#include "proc.h"
+
+#define RELAY "sandbox-relay"
+#define RESTART_MS 1000u
+#define SOCKET_BUFFER_BYTES (4 * 1024 * 1024) /* some dozens of the largest frames */
+#define MS_A_SECOND 1000u
+
+enum relay_fd { RELAY_FD_FRAMES = 3, RELAY_FD_REPORT, RELAY_FD_LANDLOCK };
+
+struct network {
+    struct list node; /* in backend->networks */
+    struct backend *backend;
+    char name[64];
+    int frames_fd; /* QEMU's end */
+    int relay_fd;  /* the relay's end, for the next one as well */
+    int report_fd; /* a byte for each second with payload */
+    struct loop_io *report_io;
+    struct loop_timer *restart;
+    pid_t pid;
+    struct loop_child *child;
+    bool freed; /* waits for its process to be reaped */
+    int64_t last_payload;
+};
+
+const struct machine_network network_addresses = {
+    .address = "10.0.2.15/24",
+    .gateway = "10.0.2.2",
+    .dns = "10.0.2.3",
+    .mac = QEMU_MAC,
+};
+
+static void network_release(struct network *network)
+{
+    list_remove(&network->node);
+    loop_child_free(network->child);
+    loop_io_free(network->report_io);
+    loop_timer_free(network->restart);
+    closep(&network->frames_fd);
+    closep(&network->relay_fd);
+    closep(&network->report_fd);
+    free(network);
+}
+
+void network_free(struct network *network)
+{
+    if (!network)
+        return;
+    if (!network->child) {
+        network_release(network);
+        return;
+    }
+    network->freed = true;
+    (void)loop_child_kill(network->child, SIGKILL); /* -ESRCH: on_ended() is on its way */
+}
+
+void networks_end(struct list *networks)
+{
+    LIST_FOREACH(node, networks)
+    {
+        struct network *network = LIST_ENTRY(node, struct network, node);
+        siginfo_t end = { 0 };
+
+        if (network->child) {
+            (void)loop_child_kill(network->child, SIGKILL);
+            (void)waitid(P_PID, (id_t)network->pid, &end, WEXITED);
+        }
+        network_release(network);
+    }
+}
+
+/* The relay. */
+
+static void on_report(void *ctx, uint32_t events)
+{
+    struct network *network = ctx;
+    char bytes[64];
+    ssize_t size = read(network->report_fd, bytes, sizeof(bytes));
+
+    if (size > 0)
+        network->last_payload = (int64_t)(loop_now_ms(network->backend->loop) / MS_A_SECOND);
+    else if (size == 0 || (errno != EAGAIN && errno != EINTR))
+        loop_io_free(take_ptr(network->report_io)); /* its process ends */
+}
+
+static void on_ended(void *ctx, int wait_status)
+{
+    struct network *network = ctx;
+
+    loop_child_free(take_ptr(network->child));
+    if (network->freed) {
+        network_release(network);
+        return;
+    }
+    log_event(LOG_WARN, "relay_ended", log_text("vm", network->name),
+              log_int("wait_status", wait_status));
+    loop_io_free(take_ptr(network->report_io));
+    closep(&network->report_fd);
+    loop_timer_arm(network->restart, RESTART_MS);
+}
+
+static int relay_spawn(struct network *network, int report_fd, int *ret_pidfd)
+{
+    _cleanup_free_ char *program = libexec_find(RELAY);
+    struct confine confine = network->backend->confine;
+    struct confine_child child = { .confine = &confine, .rules_fd = -1 };
+    static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
+    const char *const argv[] = {
+        RELAY, "--frames-fd",
+        "3",   "--report-fd",
+        "4",   network->backend->settings.host_loopback ? "--host-loopback" : NULL,
+        NULL
+    };
+    static_assert(RELAY_FD_FRAMES == 3 && RELAY_FD_REPORT == 4, "as the arguments say");
+    _cleanup_close_ int program_fd = program ? open(program, O_PATH | O_CLOEXEC) : -1;
+    _cleanup_close_ int rules_fd = -1;
+    struct proc_fd fds[4] = { { network->relay_fd, RELAY_FD_FRAMES },
+                              { report_fd, RELAY_FD_REPORT },
+                              { STDERR_FILENO, STDERR_FILENO } };
+    size_t fd_count = 3;
+
+    if (program_fd < 0)
+        return -ENOENT;
+    confine.keep_network = true;
+    rules_fd = confine_rules(&confine, &program_fd, 1);
+    if (rules_fd >= 0) {
+        child.rules_fd = RELAY_FD_LANDLOCK;
+        fds[fd_count++] = (struct proc_fd){ rules_fd, RELAY_FD_LANDLOCK };
+    }
+    return proc_spawn(&(struct proc_spec){ .program = program,
+                                           .argv = argv,
+                                           .environment = environment,
+                                           .workdir = "/",
+                                           .fds = fds,
+                                           .fd_count = fd_count,
+                                           .new_session = true,
+                                           .die_with_parent = true,
+                                           .before_exec = confine_child,
+                                           .before_exec_ctx = &child },
+                      &network->pid, ret_pidfd);
+}
+
+static int network_start(struct network *network)
+{
+    _cleanup_close_ int their_fd = -1;
+    int pipe_fds[2], pidfd, result;
+
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    network->report_fd = pipe_fds[0];
+    their_fd = pipe_fds[1];
+    result = relay_spawn(network, their_fd, &pidfd);
+    if (result < 0)
+        return result;
+    result = loop_child_new(network->backend->loop, network->pid, pidfd, on_ended, network,
+                            &network->child);
+    if (result < 0) {
+        (void)kill(network->pid, SIGKILL); /* nobody would notice its end */
+        return result;
+    }
+    return loop_io_new(network->backend->loop, network->report_fd, EPOLLIN, on_report, network,
+                       &network->report_io);
+}
+
+static void on_restart(void *ctx)
+{
+    struct network *network = ctx;
+    int result = network_start(network);
+
+    if (result == 0)
+        return;
+    log_event(LOG_ERROR, "relay_not_started", log_text("vm", network->name),
+              log_text("error", strerror(-result)));
+    closep(&network->report_fd);
+    if (!network->child)
+        loop_timer_arm(network->restart, RESTART_MS);
+}
+
+/* Life. */
+
+static int network_sockets(struct network *network)
+{
+    const int size = SOCKET_BUFFER_BYTES;
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) < 0)
+        return -errno;
+    network->frames_fd = fds[0];
+    network->relay_fd = fds[1];
+    for (int i = 0; i < 2; i++) /* as much as the system allows; the default works too */
+        (void)setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    return 0;
+}
+
+int network_new(struct backend *backend, const char *name, struct network **ret_network)
+{
+    _cleanup_(network_freep)
+    struct network *network = calloc(1, sizeof(*network));
+    int result;
+
+    if (!network)
+        return -ENOMEM;
+    *network = (struct network){
+        .backend = backend, .frames_fd = -1, .relay_fd = -1, .report_fd = -1, .last_payload = -1
+    };
+    list_append(&backend->networks, &network->node);
+    (void)snprintf(network->name, sizeof(network->name), "%s", name); /* cut is fine */
+    result = loop_timer_new(backend->loop, on_restart, network, &network->restart);
+    if (result == 0)
+        result = network_sockets(network);
+    if (result == 0)
+        result = network_start(network);
+    if (result < 0)
+        return result;
+    *ret_network = take_ptr(network);
+    return 0;
+}
+
+int network_fd(const struct network *network)
+{
+    return network->frames_fd;
+}
+
+int64_t network_last_payload(const struct network *network)
+{
+    return network->last_payload;
+}
