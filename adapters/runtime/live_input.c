@@ -39,13 +39,13 @@ static void on_closed(void *ctx, bool clean, const char *reason)
 {
     struct live_input *input = ctx;
 
-    channel_free(take_ptr(input->channel));
     if (!clean && input->begun) {
         input_break(input, reason);
-        return;
+    } else {
+        input->at_end = true;
+        live_input_flush(input);
     }
-    input->at_end = true;
-    live_input_flush(input);
+    channel_free(take_ptr(input->channel));
 }
 
 int live_input_init(struct live_input *input, struct adapter *adapter,
