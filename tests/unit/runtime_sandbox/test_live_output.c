@@ -348,15 +348,16 @@ END_TEST
 START_TEST(test_broken_stdin_kills)
 {
     struct guest_call *call;
-    uint64_t channel;
+    uint64_t answer, channel;
 
     open_one();
-    (void)scene_call("exec", "{\"sandbox_id\":\"%s\",\"cmd\":\"a\",\"stream\":true" STDIN "}",
-                     id);
+    answer = scene_call("exec",
+                        "{\"sandbox_id\":\"%s\",\"cmd\":\"a\",\"stream\":true" STDIN "}", id);
     make_channels();
     call = fake_guest_call(machine->guest, GUEST_exec);
     channel = stdin_opened();
     tell_started(call);
+    scene_expect(answer, NULL, "result_stream");
     fixture_send(&(struct envelope){
         .kind = ENVELOPE_DATA, .id = channel, .body = span_of_text("half") });
     fixture_send(&(struct envelope){ .kind = ENVELOPE_CLOSE,
