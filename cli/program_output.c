@@ -86,3 +86,16 @@ int program_output(const struct client *client, const struct client_call *call)
     tell_all_truncated(reply, "its end is missing");
     return exit_code_of(reply);
 }
+
+int program_result(struct span result)
+{
+    struct span reply = json_get(result, "reply"), error = json_get(result, "error");
+
+    if (reply.data && json_kind(reply) == JSON_OBJECT)
+        return exit_code_of(reply);
+    if (!error.data || json_kind(error) != JSON_OBJECT)
+        return sandbox_complain("the program's result is neither reply nor error");
+    (void)sandbox_complain_of(error); /* always a failure here */
+    return json_string_equals(json_get(error, "code"), "S200") ? EXIT_CODE_TIMED_OUT
+                                                               : EXIT_CODE_FAILED;
+}

@@ -34,21 +34,29 @@ int sandbox_envelope(const struct client_call *call, struct buf *ret_json,
     return result;
 }
 
-/* error: [S211] no such file: /x */
-static int complain_of_error(const struct client_call *call)
+int sandbox_complain_of(struct span envelope)
 {
     _cleanup_(buf_done)
-    struct buf json = { 0 }, code = { 0 }, message = { 0 };
-    struct span envelope;
+    struct buf code = { 0 }, message = { 0 };
 
-    if (sandbox_envelope(call, &json, &envelope) < 0 ||
-        output_member_text(envelope, "code", &code) < 0 ||
+    if (output_member_text(envelope, "code", &code) < 0 ||
         output_member_text(envelope, "message", &message) < 0 || !buf_text(&code) ||
         !buf_text(&message))
         return sandbox_complain("%s", strerror(ENOMEM));
     if (code.size == 0)
         return sandbox_complain("%s", buf_text(&message));
     return sandbox_complain("[%s] %s", buf_text(&code), buf_text(&message));
+}
+
+static int complain_of_error(const struct client_call *call)
+{
+    _cleanup_(buf_done)
+    struct buf json = { 0 };
+    struct span envelope;
+
+    if (sandbox_envelope(call, &json, &envelope) < 0)
+        return sandbox_complain("%s", strerror(ENOMEM));
+    return sandbox_complain_of(envelope);
 }
 
 int sandbox_outcome(const struct client *client, const struct client_call *call,

@@ -23,6 +23,9 @@ int sandbox_outcome(const struct client *client, const struct client_call *call,
 /* Says `error: …` on stderr. EXIT_CODE_FAILED. */
 int sandbox_complain(const char *format, ...) _printf_(1, 2);
 
+/* The same of an error envelope: `error: [S211] no such file: /x`. */
+int sandbox_complain_of(struct span envelope);
+
 /* The result that CALL was answered with, and the envelope of its error (appended). */
 struct span sandbox_result(const struct client_call *call);
 int sandbox_envelope(const struct client_call *call, struct buf *ret_json,

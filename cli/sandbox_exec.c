@@ -1,6 +1,6 @@
 /* sandbox_exec.c - `iii sandbox exec`. A signal drops the socket, which makes the router cancel
  * the call and the adapter kill the program's whole tree. */
-#include "program_output.h"
+#include "program_call.h"
 #include "sandbox.h"
 #include "sandbox_call.h"
 
@@ -8,33 +8,31 @@ struct exec_options {
     struct target_options target;
     struct option_number timeout_ms;
     struct option_texts env;
+    bool input;
     bool help;
 };
 
 static int exec(struct client *client, const struct exec_options *options,
                 const struct option_rest *rest)
 {
-    uint64_t wait_ms = SANDBOX_EXEC_EXTRA_MS;
-    struct client_request request = { .function = "sandbox::exec" };
     struct payload payload = { 0 };
-    struct client_call call = { 0 };
-    enum client_outcome outcome = CLIENT_LOST;
+    struct program_call call = {
+        .payload = &payload,
+        .input = options->input,
+        .wait_ms = SANDBOX_EXEC_EXTRA_MS,
+    };
     int code;
 
-    wait_ms += options->timeout_ms.given ? options->timeout_ms.value : SANDBOX_EXEC_STANDARD_MS;
+    call.wait_ms += options->timeout_ms.given ? options->timeout_ms.value
+                                              : SANDBOX_EXEC_STANDARD_MS;
     payload_text(&payload, "sandbox_id", rest->words[0]);
     payload_texts(&payload, "argv", rest->command, rest->command_count);
     if (options->timeout_ms.given)
         payload_number(&payload, "timeout_ms", options->timeout_ms.value);
     sandbox_put_env(&payload, &options->env);
-    if (payload_end(&payload, &request.payload) == 0)
-        outcome = client_run(client, &call, &request, client_now_ms(client) + wait_ms);
-    code = outcome == CLIENT_ANSWERED
-               ? program_output(client, &call)
-               : sandbox_outcome(client, &call, outcome, request.function, wait_ms);
-    if (outcome == CLIENT_ANSWERED)
+    code = program_run(client, &call);
+    if (code < 128 || client->interrupt.caught == 0)
         client_close(client);
-    client_call_done(&call);
     payload_done(&payload);
     return code;
 }
@@ -79,6 +77,7 @@ static const struct option_row rows[] = {
       .offset = offsetof(struct exec_options, env),
       .value = "K=V",
       .text = "environment of the program; may be repeated" },
+    INPUT_OPTION(struct exec_options),
     TARGET_OPTIONS(struct exec_options),
     HELP_OPTION(struct exec_options),
 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "output.h"
-#include "program_output.h"
+#include "program_call.h"
 #include "progress.h"
 #include "sandbox.h"
 #include "sandbox_call.h"
@@ -18,6 +18,7 @@ struct run_options {
     struct target_options target;
     struct option_number cpus;
     struct option_number memory_mb;
+    bool input;
     bool help;
 };
 
@@ -100,21 +101,17 @@ static int create(struct run *run)
 /* Exec. The program's exit code, or ours. */
 static int exec(struct run *run)
 {
-    uint64_t wait_ms = SANDBOX_EXEC_STANDARD_MS + SANDBOX_EXEC_EXTRA_MS;
-    struct client_call call = { 0 };
     struct payload payload = { 0 };
-    enum client_outcome outcome = CLIENT_LOST;
+    const struct program_call call = {
+        .payload = &payload,
+        .input = run->options->input,
+        .wait_ms = SANDBOX_EXEC_STANDARD_MS + SANDBOX_EXEC_EXTRA_MS,
+    };
     int code;
 
     payload_text(&payload, "sandbox_id", buf_text(&run->sandbox_id));
     payload_texts(&payload, "argv", run->rest->command, run->rest->command_count);
-    if (begin(run, &call, "sandbox::exec", &payload) == 0)
-        outcome = client_wait(&run->client, &call, client_now_ms(&run->client) + wait_ms,
-                              false);
-    code = outcome == CLIENT_ANSWERED
-               ? program_output(&run->client, &call)
-               : sandbox_outcome(&run->client, &call, outcome, "sandbox::exec", wait_ms);
-    client_call_done(&call);
+    code = program_run(&run->client, &call);
     payload_done(&payload);
     return code;
 }
@@ -198,6 +195,7 @@ static const struct option_row rows[] = {
       .text = "memory in MiB (512)",
       .min = 1,
       .max = UINT32_MAX },
+    INPUT_OPTION(struct run_options),
     TARGET_OPTIONS(struct run_options),
     HELP_OPTION(struct run_options),
 };

@@ -105,6 +105,17 @@ static void exec_drained(void *ctx)
 
 /* The tree's events. */
 
+static void exec_started(void *ctx)
+{
+    const struct guest_empty nothing = { 0 };
+    struct exec *exec = ctx;
+    struct serve *serve = exec->call.serve;
+
+    if (exec->announce)
+        serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_HEAD, exec->call.id,
+                                       &type_guest_empty, &nothing));
+}
+
 static void exec_ended(void *ctx, int wait_status)
 {
     struct exec *exec = ctx;
@@ -255,6 +266,7 @@ static const struct call_ops exec_ops = {
 /* The beginning. */
 
 static const struct tree_events exec_tree_events = {
+    .started = exec_started,
     .failed = exec_failed,
     .ended = exec_ended,
     .killed = exec_killed,
@@ -338,6 +350,7 @@ void exec_begin(struct serve *serve, uint64_t id, const struct guest_exec *reque
         return;
     }
     exec->input.fd = exec->outputs[0].fd = exec->outputs[1].fd = -1;
+    exec->announce = request->announce;
     serve_begin(serve, &exec->call, id, &exec_ops);
     if (exec_start(exec, request, &failure) < 0) {
         exec_failed(exec, &failure);

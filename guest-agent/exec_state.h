@@ -54,6 +54,7 @@ struct exec {
     struct exec_output outputs[EXEC_OUTPUTS];
     struct exec_input input;
     int wait_status;
+    bool announce; /* HEAD is wanted */
     bool timed_out;
     bool cancelled;
     char *program; /* for messages */

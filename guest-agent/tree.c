@@ -61,6 +61,8 @@ int tree_start(struct trees *trees, const struct spawn *spawn, const struct tree
         return -1;
     (*ret_tree)->events = events;
     (*ret_tree)->ctx = ctx;
+    if (trees->cgroup_fd >= 0) /* a keeper tells later */
+        events->started(ctx);
     return 0;
 }
 

@@ -27,8 +27,10 @@ struct trees {
 
 struct tree;
 
-/* Never called from inside the call they answer. */
+/* Never called from inside the call they answer, but for `started`. */
 struct tree_events {
+    /* The program runs; also from inside tree_start(). Not when it failed. */
+    void (*started)(void *ctx);
     /* The program could not be started. Nothing else comes. */
     void (*failed)(void *ctx, const struct spawn_failure *failure);
     /* The program itself ended, once. */

@@ -63,6 +63,8 @@ static void program_started(struct keeper_tree *keeper, pid_t pid)
     if (reaper_watch(keeper->tree.trees->reaper, pid, program_ended, keeper, &keeper->orphan) <
         0)
         keeper->orphan.pid = 0; /* only needed when the keeper dies first */
+    if (keeper->tree.events)
+        keeper->tree.events->started(keeper->tree.ctx);
 }
 
 static void program_failed(struct keeper_tree *keeper, const struct spawn_failure *failure)

@@ -34,7 +34,8 @@ struct agent_call {
     const struct agent_call_events *events; /* NULL: forgotten by its owner */
     void *ctx;
     bool cancelled;
-    bool given_up; /* counted in link->given_up */
+    bool given_up;   /* counted in link->given_up */
+    bool wants_head; /* HEAD may come */
     bool has_head;
     uint8_t open;                    /* streams that have not ended, by bit */
     uint8_t held_back;               /* streams whose owner waits for `writable`, by bit */
@@ -239,17 +240,24 @@ static const char *take_error(struct agent_call *call, struct span body)
 
 static const char *take_head(struct agent_call *call, struct span body)
 {
-    struct guest_fs_read_head head;
+    static const struct type *const types[GUEST_MAX] = {
+        [GUEST_exec] = &type_guest_empty,
+        [GUEST_fs_read] = &type_guest_fs_read_head,
+    };
+    const struct type *type = types[call->operation];
+    union {
+        struct guest_empty of_exec;
+        struct guest_fs_read_head of_file;
+    } head;
 
-    if (call->operation != GUEST_fs_read || call->has_head)
+    if (!call->wants_head || call->has_head)
         return "a HEAD that nobody waits for";
-    if (codec_decode_msgpack(&type_guest_fs_read_head, (const uint8_t *)body.data, body.size,
-                             &head) < 0)
+    if (codec_decode_msgpack(type, (const uint8_t *)body.data, body.size, &head) < 0)
         return "a malformed HEAD";
     call->has_head = true;
     if (call->events && call->events->head)
         call->events->head(call->ctx, &head);
-    codec_free(&type_guest_fs_read_head, &head);
+    codec_free(type, &head);
     return NULL;
 }
 
@@ -444,6 +452,12 @@ static uint8_t streams_of(enum guest_operation_id operation, const void *request
     return (uint8_t)open;
 }
 
+static bool wants_head(enum guest_operation_id operation, const void *request)
+{
+    return operation == GUEST_fs_read ||
+           (operation == GUEST_exec && ((const struct guest_exec *)request)->announce);
+}
+
 static int check_room(const struct agent_link *link, struct sandbox_error *err)
 {
     if (link->state != AGENT_LINK_READY && link->state != AGENT_LINK_SILENT)
@@ -483,6 +497,7 @@ int agent_call(struct agent_link *link, enum guest_operation_id operation, const
     call->events = events;
     call->ctx = ctx;
     call->open = streams_of(operation, request);
+    call->wants_head = wants_head(operation, request);
     for (unsigned stream = 0; stream < AGENT_STREAMS; stream++)
         call->windows[stream] = AGENT_WINDOW_BYTES;
     list_append(call_bucket(link, call->id), &call->node);

@@ -10,7 +10,7 @@
 
 #define FEATURES_SINCE_MINOR 2u
 
-static const char *const runtime_features[] = { "idempotency", NULL };
+static const char *const runtime_features[] = { "idempotency", "exec_stream", NULL };
 
 void info_announce(const struct adapter *adapter, struct envelope *hello)
 {

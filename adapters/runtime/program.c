@@ -31,7 +31,9 @@ struct program {
     uint64_t started_ms;
     struct buf input; /* standard input, decoded */
     size_t input_sent;
-    struct capture output[2]; /* streams 1 and 2 */
+    struct capture output[2];        /* streams 1 and 2 */
+    const struct program_live *live; /* NULL: the output goes into the reply */
+    bool started;                    /* and this was told */
 };
 
 static void program_set_state(struct program *program, enum program_state state)
@@ -115,6 +117,15 @@ static void program_timed_out(struct program *program)
     program_finish(program, NULL, &err);
 }
 
+/* Not of a program that was killed meanwhile: its outcome is the answer. */
+static void program_tell_started(struct program *program)
+{
+    if (!program->live || program->started || program->state != PROGRAM_RUNNING)
+        return;
+    program->started = true;
+    program->live->started(program->live->ctx);
+}
+
 static int make_blob(const struct capture *capture, struct blob *ret_blob)
 {
     _cleanup_(buf_done)
@@ -126,6 +137,18 @@ static int make_blob(const struct capture *capture, struct blob *ret_blob)
     return ret_blob->data ? 0 : -ENOMEM;
 }
 
+/* What a live program wrote was handed on. */
+static int fill_output(const struct program *program, struct exec_reply *reply)
+{
+    if (program->live)
+        return 0;
+    reply->stdout_truncated = capture_truncated(&program->output[0]);
+    reply->stderr_truncated = capture_truncated(&program->output[1]);
+    if (make_blob(&program->output[0], &reply->stdout) < 0)
+        return -ENOMEM;
+    return make_blob(&program->output[1], &reply->stderr);
+}
+
 static void program_ended(struct program *program, int32_t exit_code)
 {
     struct sandbox_error none = { 0 };
@@ -134,12 +157,10 @@ static void program_ended(struct program *program, int32_t exit_code)
         .exit_code = exit_code,
         .duration_ms = loop_now_ms(program->loop) - program->started_ms,
         .success = exit_code == 0,
-        .stdout_truncated = capture_truncated(&program->output[0]),
-        .stderr_truncated = capture_truncated(&program->output[1]),
     };
 
-    if (make_blob(&program->output[0], &reply.stdout) < 0 ||
-        make_blob(&program->output[1], &reply.stderr) < 0)
+    program_tell_started(program);
+    if (fill_output(program, &reply) < 0)
         program_lost(program, "no memory for its output", OUTCOME_MAY_HAVE_RUN);
     else
         program_finish(program, &reply, &none);
@@ -215,7 +236,7 @@ static void on_timer(void *ctx)
 
 void program_cancel(struct program *program)
 {
-    if (program->state == PROGRAM_RUNNING)
+    if (program->state == PROGRAM_RUNNING && program->call)
         program_kill(program, PROGRAM_CANCELLED);
 }
 
@@ -235,7 +256,34 @@ static void program_feed(struct program *program)
 
 static void on_writable(void *ctx, unsigned stream)
 {
-    program_feed(ctx);
+    struct program *program = ctx;
+
+    if (program->live && program->live->has_input)
+        program->live->writable(program->live->ctx);
+    else
+        program_feed(program);
+}
+
+void program_grant(struct program *program, unsigned stream, size_t size)
+{
+    if (program->call)
+        agent_call_grant(program->call, stream, size);
+}
+
+size_t program_write(struct program *program, const uint8_t *data, size_t size)
+{
+    return program->call ? agent_call_write(program->call, 0, data, size) : size;
+}
+
+void program_end_input(struct program *program)
+{
+    if (program->call)
+        agent_call_end(program->call, 0, NULL);
+}
+
+static void on_head(void *ctx, const void *head)
+{
+    program_tell_started(ctx);
 }
 
 static void on_data(void *ctx, unsigned stream, const uint8_t *data, size_t size)
@@ -244,12 +292,17 @@ static void on_data(void *ctx, unsigned stream, const uint8_t *data, size_t size
 
     assert(stream == 1 || stream == 2);
     capture_add(&program->output[stream - 1], data, size);
-    agent_call_grant(program->call, stream, size);
+    program_tell_started(program); /* it may have written before the guest knew */
+    if (program->live && program->started)
+        program->live->output(program->live->ctx, stream, data, size);
+    else
+        agent_call_grant(program->call, stream, size);
 }
 
 /* Beginning. */
 
 static const struct agent_call_events call_events = {
+    .head = on_head,
     .data = on_data,
     .writable = on_writable,
     .ended = on_ended,
@@ -263,7 +316,9 @@ static int ask_guest(struct program *program, const struct program_spec *spec,
         .workdir = (char *)spec->workdir,
         .has_workdir = spec->workdir != NULL,
         .timeout_ms = program->timeout_ms,
-        .has_stdin = program->input.size > 0,
+        .has_stdin = program->input.size > 0 || (spec->live && spec->live->has_input),
+        .has_announce = spec->live != NULL,
+        .announce = spec->live != NULL,
         .has_env = true,
     };
     int result = env_append(spec->env, &request.env);
@@ -350,8 +405,9 @@ int program_start(struct sandbox *sandbox, const struct program_spec *spec,
         program->started_ms = loop_now_ms(program->loop);
         program->timeout_ms = effective_timeout_ms(spec->timeout_ms,
                                                    settings->max_exec_timeout_ms);
-        capture_init(&program->output[0], settings->max_output_bytes);
-        capture_init(&program->output[1], settings->max_output_bytes);
+        program->live = spec->live;
+        capture_init(&program->output[0], spec->live ? 0 : settings->max_output_bytes);
+        capture_init(&program->output[1], spec->live ? 0 : settings->max_output_bytes);
         if (program_begin(program, spec, err) == 0) {
             *ret_program = take_ptr(program);
             return 0;

@@ -396,19 +396,31 @@ void request_send_held(struct request *request)
     request_send(request, request->held_kind, body.data, body.size);
 }
 
-void request_reply(struct request *request, const void *reply)
+static void request_encode_reply(struct request *request, const struct type *type, bool array,
+                                 const void *reply)
 {
-    const struct operation *operation = request->operation;
     _cleanup_(buf_done)
     struct buf body = { 0 };
     struct sandbox_error err = { 0 };
 
-    if (codec_encode_json(operation->reply, reply, operation->flags & ARRAY_REPLY, &body) < 0) {
+    if (codec_encode_json(type, reply, array, &body) < 0) {
         sandbox_error_set(&err, S300, "no memory for the reply");
         request_fail(request, &err);
         return;
     }
     request_answer(request, SANDBOX_OK, &body);
+}
+
+void request_reply(struct request *request, const void *reply)
+{
+    const struct operation *operation = request->operation;
+
+    request_encode_reply(request, operation->reply, operation->flags & ARRAY_REPLY, reply);
+}
+
+void request_reply_as(struct request *request, const struct type *type, const void *reply)
+{
+    request_encode_reply(request, type, false, reply);
 }
 
 void request_reply_json(struct request *request, const char *json, size_t size)

@@ -31,6 +31,8 @@ uint64_t request_id(const struct request *request);
 
 /* Encodes REPLY (a struct of the operation's reply type, borrowed) and answers. */
 void request_reply(struct request *request, const void *reply);
+/* The same with a struct of another TYPE than the operation's usual one. */
+void request_reply_as(struct request *request, const struct type *type, const void *reply);
 /* Answers with the error, which is moved out of ERR. What contract 3.4 says of `outcome` is
  * seen to here: dropped where it has no place, may_have_run where it must be and was not set.
  */

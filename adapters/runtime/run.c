@@ -9,6 +9,7 @@
 #include "create.h"
 #include "handlers.h"
 #include "idempotency.h"
+#include "live_output.h"
 #include "log.h"
 #include "program.h"
 #include "stop.h"
@@ -18,8 +19,9 @@
 enum run_step { RUN_CREATE, RUN_FILES, RUN_CODE, RUN_EXEC, RUN_STOP, RUN_STEP_MAX };
 
 struct run {
-    struct request *request;
-    const struct run_request *body;
+    struct request *request;        /* NULL: answered with channels */
+    const struct run_request *body; /* the same */
+    bool keep;                      /* the sandbox outlives the run */
     enum run_step step;
     bool cancelled;
     struct create_request create_body; /* borrows from the body */
@@ -28,6 +30,7 @@ struct run {
     size_t next_file;                  /* of body->files */
     struct text_list argv;
     struct program *program;  /* in RUN_EXEC */
+    struct live_output *live; /* instead, when it is streamed */
     struct exec_reply reply;  /* of the program, owned */
     struct sandbox_error err; /* of the step that failed; SANDBOX_OK: none */
     struct stop_wait end;
@@ -62,6 +65,7 @@ static void run_free(struct run *run)
 {
     if (!run)
         return;
+    live_output_free(run->live);
     sandbox_unref(run->sandbox);
     text_list_done(&run->argv);
     codec_free(&type_exec_reply, &run->reply);
@@ -85,20 +89,32 @@ static void run_reply(struct run *run)
         .success = from->success,
         .stdout_truncated = from->stdout_truncated,
         .stderr_truncated = from->stderr_truncated,
-        .has_sandbox_id = run->body->keep_sandbox,
+        .has_sandbox_id = run->keep,
         .sandbox_id = (char *)sandbox_id(run->sandbox),
     };
 
-    request_reply(run->request, &reply);
+    if (run->request)
+        request_reply(run->request, &reply);
+    else
+        live_output_finish(take_ptr(run->live), &type_run_reply, &reply);
+}
+
+static void run_fail(struct run *run)
+{
+    if (run->request)
+        request_fail(run->request, &run->err);
+    else
+        live_output_fail(take_ptr(run->live), &run->err);
 }
 
 static void run_answer(struct run *run)
 {
-    request_on_cancel(run->request, NULL, NULL);
+    if (run->request)
+        request_on_cancel(run->request, NULL, NULL);
     if (run->err.code == SANDBOX_OK)
         run_reply(run);
     else
-        request_fail(run->request, &run->err);
+        run_fail(run);
     run_free(run);
 }
 
@@ -217,19 +233,73 @@ static void on_program_done(void *ctx, struct exec_reply *reply, struct sandbox_
     run_next(run, RUN_STOP);
 }
 
-static void run_exec(struct run *run)
+static struct program_spec spec_of(const struct run *run)
 {
-    const struct program_spec spec = {
+    return (struct program_spec){
         .argv = &run->argv,
         .env = &run->body->env,
         .stdin_b64 = run->body->stdin,
         .timeout_ms = run->body->timeout_ms,
     };
-    struct sandbox_error err = { 0 };
+}
 
-    if (program_start(run->sandbox, &spec, request_settings(run->request), on_program_done, run,
-                      &run->program, &err) < 0)
+static void on_opened(void *ctx, struct sandbox_error *err)
+{
+    struct run *run = ctx;
+    const struct channel_ref *input = run->body->has_stdin_stream ? &run->body->stdin_stream
+                                                                  : NULL;
+    const struct program_spec spec = spec_of(run);
+    struct sandbox_error own = { 0 };
+
+    if (err) {
+        sandbox_error_set_outcome(err, OUTCOME_NEVER_RAN);
+        run_step_failed(run, err);
+    } else if (live_output_start(run->live, run->sandbox, &spec, input,
+                                 request_settings(run->request), &own) < 0) {
+        run_step_failed(run, &own);
+    }
+    sandbox_error_done(&own);
+}
+
+static void on_started(void *ctx)
+{
+    struct run *run = ctx;
+    const struct exec_stream_reply reply = live_output_reply(run->live);
+
+    request_on_cancel(run->request, NULL, NULL);
+    run->body = NULL; /* goes with the request */
+    request_reply_as(take_ptr(run->request), &type_exec_stream_reply, &reply);
+}
+
+static void on_cancel(void *ctx);
+
+static int start_live(struct run *run, struct sandbox_error *err)
+{
+    static const struct live_output_events events = {
+        .opened = on_opened,
+        .started = on_started,
+        .ended = on_program_done,
+        .abandoned = on_cancel,
+    };
+
+    return live_output_new(request_adapter(run->request), &events, run, &run->live, err);
+}
+
+static void run_exec(struct run *run)
+{
+    const struct program_spec spec = spec_of(run);
+    struct sandbox_error err = { 0 };
+    int result;
+
+    if (run->body->stream)
+        result = start_live(run, &err);
+    else
+        result = program_start(run->sandbox, &spec, request_settings(run->request),
+                               on_program_done, run, &run->program, &err);
+    if (result < 0) {
+        sandbox_error_set_outcome(&err, OUTCOME_NEVER_RAN); /* kept with S300 alone */
         run_step_failed(run, &err);
+    }
     sandbox_error_done(&err);
 }
 
@@ -247,7 +317,7 @@ static void on_stopped(void *ctx, struct sandbox_error *err)
 
 static void run_stop(struct run *run)
 {
-    bool keep = run->body->keep_sandbox && !run->cancelled;
+    bool keep = run->keep && !run->cancelled;
 
     if (keep || sandbox_state(run->sandbox) == SANDBOX_GONE)
         run_answer(run);
@@ -285,6 +355,8 @@ static void on_cancel(void *ctx)
         creation_cancel(run->creation, "its caller is gone");
     else if (run->program)
         program_cancel(run->program);
+    else if (run->live && live_output_running(run->live))
+        live_output_cancel(run->live);
     else if (run->step < RUN_STOP && sandbox_state(run->sandbox) != SANDBOX_GONE)
         sandbox_stop(run->sandbox, "its caller is gone", NULL);
 }
@@ -292,9 +364,17 @@ static void on_cancel(void *ctx)
 /* What the request alone can show to be wrong. */
 static int check_request(const struct run_request *body, struct sandbox_error *err)
 {
+    const struct live_output_keys keys = {
+        .stream = body->stream,
+        .stdin_b64 = body->stdin,
+        .stdin_stream = body->has_stdin_stream ? &body->stdin_stream : NULL,
+        .idempotency_key = body->idempotency_key,
+    };
     _cleanup_(buf_done)
     struct buf decoded = { 0 };
 
+    if (live_output_check(&keys, err) < 0)
+        return -1;
     if (body->stdin && base64_decode(&decoded, body->stdin, strlen(body->stdin)) == -EINVAL)
         return sandbox_error_set(err, S001,
                                  "stdin: expected base64 (standard alphabet, padded), got "
@@ -317,6 +397,7 @@ static int run_new(struct request *request, struct run **ret_run, struct sandbox
     }
     run->request = request;
     run->body = body;
+    run->keep = body->keep_sandbox;
     run->create_body = (struct create_request){ .image = body->image, .env = body->env };
     stop_wait_init(&run->end, on_stopped, run);
     *ret_run = take_ptr(run);

@@ -13,6 +13,7 @@ struct sandboxes {
     struct registry *registry;
     struct reaper *reaper;
     struct held_reads held_reads;
+    struct live_outputs live_outputs;
 
     /* Shutdown. */
     void (*done)(void *ctx); /* NULL: not begun */
@@ -37,6 +38,11 @@ struct held_reads *sandboxes_held_reads(struct sandboxes *sandboxes)
     return &sandboxes->held_reads;
 }
 
+struct live_outputs *sandboxes_live_outputs(struct sandboxes *sandboxes)
+{
+    return &sandboxes->live_outputs;
+}
+
 static void on_finish(void *ctx)
 {
     struct sandboxes *sandboxes = ctx;
@@ -54,6 +60,7 @@ int sandboxes_new(struct adapter *adapter, struct sandboxes **ret_sandboxes)
         return -ENOMEM;
     sandboxes->adapter = adapter;
     held_reads_init(&sandboxes->held_reads);
+    live_outputs_init(&sandboxes->live_outputs);
     loop_notice_init(&sandboxes->finish, on_finish, sandboxes);
     result = registry_new(adapter, &sandboxes->registry);
     if (result == 0)
@@ -71,6 +78,7 @@ void sandboxes_free(struct sandboxes *sandboxes)
     if (!sandboxes)
         return;
     loop_notice_cancel(adapter_loop(sandboxes->adapter), &sandboxes->finish);
+    live_outputs_done(&sandboxes->live_outputs);
     reaper_free(sandboxes->reaper);
     registry_free(sandboxes->registry);
     free(sandboxes);

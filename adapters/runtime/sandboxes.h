@@ -4,9 +4,11 @@
 #pragma once
 
 #include "held_reads.h"
+#include "live_output.h"
 #include "registry.h"
 
 struct sandboxes;
 
 struct registry *sandboxes_registry(const struct sandboxes *sandboxes);
 struct held_reads *sandboxes_held_reads(struct sandboxes *sandboxes);
+struct live_outputs *sandboxes_live_outputs(struct sandboxes *sandboxes);

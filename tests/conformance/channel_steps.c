@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "match.h"
+
 #define STREAM_TIMEOUT_MS 60000
 
 /* A channel that the rule made; its writer's end once it is used. */
@@ -143,12 +145,26 @@ bool channel_step_drop(struct play *play, const struct yaml_node *step, struct b
     return true;
 }
 
+static bool received_matches(const char *pattern, const struct buf *data, struct buf *why)
+{
+    json_t *value = json_loadb((const char *)data->data, data->size, 0, NULL);
+    bool matches = value && match_text(pattern, value, why);
+    if (!value)
+        (void)buf_printf(why, " what was received is no JSON: %.*s", (int)data->size,
+                         (const char *)data->data);
+    json_decref(value);
+    return matches;
+}
+
 static bool received_is_right(const struct yaml_node *step, const struct buf *data,
                               struct buf *why)
 {
     const char *text = text_of(step, "text");
     const char *bytes = text_of(step, "bytes");
+    const char *json = text_of(step, "json");
     const char *count = text_of(step, "count");
+    if (json)
+        return received_matches(json, data, why);
     size_t wanted = count   ? strtoull(count, NULL, 10)
                     : text  ? strlen(text)
                     : bytes ? strtoull(bytes, NULL, 10)

@@ -74,6 +74,37 @@ like "the code" "$err" '^error: \[S200\]'
 run 1 "no such sandbox" iii sandbox exec 00000000-0000-4000-8000-000000000000 -- true
 like "its error" "$err" '^error: \[S002\]'
 
+# Output as it comes, and stdin: the program waits for what is only sent after its first line was read.
+mkfifo "$work/in" "$work/seen"
+iii sandbox exec "$id" -- sh -c 'echo ready; read -r word; echo "got $word"; echo e >&2; exit 5' \
+    <"$work/in" >"$work/seen" 2>"$work/err" &
+pid=$!
+exec 7>"$work/in" 8<"$work/seen"
+read -r -t 30 -u 8 line
+is "the first line comes while the program runs" "$line" ready
+ok "the program still waits" kill -0 "$pid"
+echo word >&7
+read -r -t 30 -u 8 line
+is "what was written to stdin came" "$line" "got word"
+wait "$pid"
+is "the code of a streamed program" $? 5
+is "its stderr came apart" "$(cat "$work/err")" e
+exec 7>&- 8<&-
+run 0 "an input that is a file" iii sandbox exec "$id" -- wc -c <"$0"
+is "it came whole" "${out// /}" "$(wc -c <"$0")"
+head -c 3000000 /dev/urandom >"$work/bytes"
+ok "raw bytes pass both ways" \
+    bash -c 'iii sandbox exec "$1" -- cat <"$2" | cmp - "$2"' - "$id" "$work/bytes"
+run 1 "a reader that leaves" bash -c 'set -o pipefail; iii sandbox exec "$1" -- yes </dev/null 2>/dev/null | head -n 1' - "$id"
+is "had its line" "$out" y
+ok "its program is killed" eventually 5 idle
+iii sandbox exec "$id" -- sleep 60 </dev/null &
+pid=$!
+ok "exec is under way" eventually 5 bash -c '! [ "$(iii trigger sandbox::list | jq ".[].exec_in_flight")" = 0 ]'
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+ok "a killed CLI leaves no program" eventually 5 idle
+
 # Files.
 head -c 3000000 /dev/urandom >"$work/file"
 run 0 "upload" iii sandbox upload "$id" "$work/file" /tmp/d/file --parents --mode 0600

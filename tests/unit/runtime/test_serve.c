@@ -31,9 +31,10 @@ START_TEST(test_hello)
     ck_assert(hello->envelope.has_contract);
     ck_assert_uint_eq(hello->envelope.contract.major, CONTRACT_MAJOR);
     ck_assert_uint_eq(hello->envelope.contract.minor, CONTRACT_MINOR);
-    ck_assert_uint_eq(hello->envelope.feature_count, 2);
+    ck_assert_uint_eq(hello->envelope.feature_count, 3);
     ck_assert(span_equals(hello->envelope.features[0], "idempotency"));
-    ck_assert(span_equals(hello->envelope.features[1], "worker"));
+    ck_assert(span_equals(hello->envelope.features[1], "exec_stream"));
+    ck_assert(span_equals(hello->envelope.features[2], "worker"));
     ck_assert_uint_eq(hello->envelope.instance.size, 36);
     free(hello);
     fixture_close();
@@ -80,7 +81,7 @@ START_TEST(test_parked_still_tells_its_version)
     fixture_call(5, "adapter::info", "{}");
     fixture_expect_reply(5, "{\"adapter\":\"sandbox-test\",\"adapter_version\":\"7.8.9\","
                             "\"contract\":{\"major\":1,\"minor\":2},"
-                            "\"features\":[\"idempotency\"],\"acceleration\":\"none\"}");
+                            "\"features\":[\"idempotency\",\"exec_stream\"],\"acceleration\":\"none\"}");
     fixture_close();
 }
 END_TEST

@@ -1,0 +1,43 @@
+/* program_call.c - see program_call.h. */
+#include "program_call.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "live_program.h"
+#include "program_output.h"
+#include "sandbox_call.h"
+
+static int run_to_end(struct client *client, const struct program_call *program)
+{
+    struct client_request request = { .function = "sandbox::exec" };
+    enum client_outcome outcome = CLIENT_LOST;
+    struct client_call call = { 0 };
+    int code;
+
+    if (payload_end(program->payload, &request.payload) == 0)
+        outcome = client_run(client, &call, &request, client_now_ms(client) + program->wait_ms);
+    code = outcome == CLIENT_ANSWERED
+               ? program_output(client, &call)
+               : sandbox_outcome(client, &call, outcome, request.function, program->wait_ms);
+    client_call_done(&call);
+    return code;
+}
+
+/* A terminal is left to those who start us from one, unless they say otherwise. */
+static bool has_input(const struct program_call *program)
+{
+    return fcntl(STDIN_FILENO, F_GETFL) >= 0 && (program->input || !isatty(STDIN_FILENO));
+}
+
+int program_run(struct client *client, const struct program_call *call)
+{
+    const struct live_program_spec live = {
+        .payload = call->payload,
+        .input = has_input(call),
+        .wait_ms = call->wait_ms,
+    };
+
+    return live_program_possible(client) ? live_program_run(client, &live)
+                                         : run_to_end(client, call);
+}
