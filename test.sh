@@ -49,7 +49,7 @@ step "packages"
 
 step "format, shell"
 git ls-files '*.c' '*.h' | xargs -r clang-format --dry-run --Werror || die "clang-format differs"
-git ls-files '*.sh' 'adapters/qemu/*-install' .ci/run | xargs -r shellcheck -x || die "shellcheck"
+git ls-files '*.sh' 'adapters/*/libexec/*-install' .ci/run | xargs -r shellcheck -x || die "shellcheck"
 
 step "gcc: build"
 build build all -DCMAKE_BUILD_TYPE=RelWithDebInfo

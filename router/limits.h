@@ -31,8 +31,8 @@
 /* Waiting in all: beyond it the connection with the most is dropped. */
 #define BACKLOG_TOTAL_BYTES (256u * 1024 * 1024)
 
-/* Twice what one adapter keeps for readers that have not come (contract 9.3), so that those never
- * stand in the way of others. */
+/* Twice what one adapter keeps for readers that have not come (contract 9.3), so that those
+ * never stand in the way of others. */
 #define CHANNELS_MAX 2048u
 #define CHANNEL_BUFFER_DEFAULT 64u
 #define CHANNEL_BUFFER_MAX 1024u

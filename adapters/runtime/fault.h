@@ -14,8 +14,8 @@ struct fault {
     void (*hello)(void *ctx, struct envelope *hello);
     /* A message of the router came, before anything looks at it. True: it is lost. */
     bool (*received)(void *ctx, enum envelope_kind kind);
-    /* A call came, nothing is decoded; request_json() is its body. True: the hook holds it, until
-     * fault_go_on(), request_fail() or request_drop(). */
+    /* A call came, nothing is decoded; request_json() is its body. True: the hook holds it,
+     * until fault_go_on(), request_fail() or request_drop(). */
     bool (*called)(void *ctx, struct request *request, const char *operation);
     /* An answer is ready (BODY may be changed in place or replaced). True: the hook holds it,
      * until fault_answer() or request_drop(). */

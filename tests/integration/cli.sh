@@ -118,7 +118,7 @@ ok "through stdin and stdout" \
 run 0 "an empty file" iii sandbox upload "$id" "$work/empty" /tmp/empty
 is "has no bytes" "$out" "uploaded 0 bytes to $id:/tmp/empty"
 run 1 "a file that is not there" iii sandbox download "$id" /nowhere "$work/nothing"
-ok "leaves nothing" test -z "$(ls "$work" | grep nothing)"
+ok "leaves nothing" test ! -e "$work/nothing"
 run 1 "a folder that is not there" iii sandbox upload "$id" "$work/file" /nowhere/x
 like "says so" "$err" '^error: \[S211\]'
 run 1 "no local file" iii sandbox upload "$id" "$work/nothing" /tmp/x
