@@ -116,45 +116,59 @@ static void on_ended(void *ctx, int wait_status)
     loop_timer_arm(network->restart, RESTART_MS);
 }
 
-static int relay_spawn(struct network *network, int report_fd, int *ret_pidfd)
+/* With the rights of a QEMU, but for the network that it is there for. */
+static int relay_confine(struct network *network, char *folder, struct confine *ret_confine)
 {
-    _cleanup_free_ char *program = libexec_find(RELAY);
-    struct confine confine = network->backend->confine;
-    struct confine_child child = { .confine = &confine, .rules_fd = -1 };
-    static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
+    *ret_confine = network->backend->confine;
+    ret_confine->keep_network = true;
+    ret_confine->program_folder = folder;
+    return confine_rules(ret_confine, NULL, 0);
+}
+
+static int relay_process(struct network *network, const char *program, char *folder,
+                         int report_fd, int *ret_pidfd)
+{
+    const bool loopback = network->backend->settings.host_loopback;
     const char *const argv[] = {
-        RELAY, "--frames-fd",
-        "3",   "--report-fd",
-        "4",   network->backend->settings.host_loopback ? "--host-loopback" : NULL,
-        NULL
+        RELAY, "--frames-fd", "3", "--report-fd", "4", loopback ? "--host-loopback" : NULL, NULL
     };
     static_assert(RELAY_FD_FRAMES == 3 && RELAY_FD_REPORT == 4, "as the arguments say");
-    _cleanup_close_ int program_fd = program ? open(program, O_PATH | O_CLOEXEC) : -1;
-    _cleanup_close_ int rules_fd = -1;
-    struct proc_fd fds[4] = { { network->relay_fd, RELAY_FD_FRAMES },
-                              { report_fd, RELAY_FD_REPORT },
-                              { STDERR_FILENO, STDERR_FILENO } };
-    size_t fd_count = 3;
+    static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
+    struct confine confine;
+    _cleanup_close_ int rules_fd = relay_confine(network, folder, &confine);
+    struct confine_child child = { .confine = &confine,
+                                   .rules_fd = rules_fd < 0 ? -1 : RELAY_FD_LANDLOCK };
+    const struct proc_fd fds[] = { { network->relay_fd, RELAY_FD_FRAMES },
+                                   { report_fd, RELAY_FD_REPORT },
+                                   { STDERR_FILENO, STDERR_FILENO },
+                                   { rules_fd, RELAY_FD_LANDLOCK } };
 
-    if (program_fd < 0)
-        return -ENOENT;
-    confine.keep_network = true;
-    rules_fd = confine_rules(&confine, &program_fd, 1);
-    if (rules_fd >= 0) {
-        child.rules_fd = RELAY_FD_LANDLOCK;
-        fds[fd_count++] = (struct proc_fd){ rules_fd, RELAY_FD_LANDLOCK };
-    }
+    if (rules_fd < 0 && confine.landlock > 0)
+        return rules_fd;
     return proc_spawn(&(struct proc_spec){ .program = program,
                                            .argv = argv,
                                            .environment = environment,
                                            .workdir = "/",
                                            .fds = fds,
-                                           .fd_count = fd_count,
+                                           .fd_count = ARRAY_SIZE(fds) - (rules_fd < 0),
                                            .new_session = true,
                                            .die_with_parent = true,
                                            .before_exec = confine_child,
                                            .before_exec_ctx = &child },
                       &network->pid, ret_pidfd);
+}
+
+static int relay_spawn(struct network *network, int report_fd, int *ret_pidfd)
+{
+    _cleanup_free_ char *program = libexec_find(RELAY);
+    _cleanup_free_ char *folder = program ? strdup(program) : NULL;
+
+    if (!program)
+        return -ENOENT;
+    if (!folder)
+        return -ENOMEM;
+    *strrchr(folder, '/') = 0;
+    return relay_process(network, program, folder, report_fd, ret_pidfd);
 }
 
 static int network_start(struct network *network)

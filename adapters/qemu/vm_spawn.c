@@ -195,7 +195,7 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
     int result;
 
     if (!vm)
-        return sandbox_error_set(err, S300, "%s: out of memory", spec->name);
+        return sandbox_error_set(err, S300, "out of memory");
     *vm = (struct vm){
         .backend = backend,
         .mode = spec->mode,
@@ -209,7 +209,7 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
     (void)snprintf(vm->name, sizeof(vm->name), "%s", spec->name); /* cut is fine in the log */
     result = vm_start(vm, spec);
     if (result < 0)
-        return sandbox_error_set(err, S300, "%s: %s cannot be started: %s", spec->name,
+        return sandbox_error_set(err, S300, "%s cannot be started: %s",
                                  backend->settings.program, strerror(-result));
     vm->events = events;
     vm->ctx = ctx;
