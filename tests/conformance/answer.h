@@ -12,6 +12,7 @@ struct expectation {
     struct coverage *coverage;
     struct buf *transcript; /* the answer with all that differs by nature masked; or NULL */
     uint64_t duration_ms;
+    int64_t minor; /* of the adapter: `outcome` and `partial` are since 1.2 */
 };
 
 /* True when it is as expected; saves what `save` names. Else WHY says what differs. */

@@ -85,14 +85,22 @@ judge(struct result *result, enum verdict verdict, const char *format, ...)
     va_end(arguments);
 }
 
+/* The router's own where no adapter is bound. */
+static int64_t minor_of(const struct session *session, const struct case_file *file)
+{
+    const json_t *of = file->router == CASE_ROUTER_BOUND
+                           ? json_object_get(session->info, "info")
+                           : session->info;
+    return json_integer_value(json_object_get(json_object_get(of, "contract"), "minor"));
+}
+
 /* True when the adapter does not promise what the rule is about. */
 static bool skip(const struct session *session, struct result *result)
 {
-    json_t *contract = json_object_get(json_object_get(session->info, "info"), "contract");
-    json_int_t minor = json_integer_value(json_object_get(contract, "minor"));
+    int64_t minor = minor_of(session, result->file);
     const struct rule *rule = result->rule;
     bool skipped = true;
-    if (result->file->router == CASE_ROUTER_BOUND && rule->since > minor)
+    if ((int64_t)rule->since > minor)
         judge(result, VERDICT_SKIP, "needs contract minor %u, the adapter has %lld",
               rule->since, (long long)minor);
     else if (rule->needs && !session_has_feature(session, rule->needs))
@@ -141,12 +149,30 @@ static void stop_sandbox(struct play *play, const char *id)
     (void)play_call(play, "sandbox::stop", body, &reply); /* the rule may have stopped it */
 }
 
+/* What a rule that failed has left would fail the rules behind it. */
+static void stop_leftovers(const struct session *session, struct play *play)
+{
+    _cleanup_(buf_done)
+    struct buf reply = { 0 };
+    if (session->suite->subject.router_url || !play_call(play, "sandbox::list", "{}", &reply))
+        return; /* others may have sandboxes behind a router that is not ours */
+    json_t *list = json_loads(buf_text(&reply), 0, NULL);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+        const char *id = json_string_value(json_object_get(entry, "sandbox_id"));
+        if (id && strcmp(id, session->sandbox) != 0)
+            stop_sandbox(play, id);
+    }
+    json_decref(list);
+}
+
 static void run_rule(struct session *session, struct result *result)
 {
     _cleanup_(buf_done)
     struct buf why = { 0 };
     struct play play = { .client = subject_client(session->subject),
                          .adapter_name = adapter_name(session),
+                         .minor = minor_of(session, result->file),
                          .coverage = &session->coverage,
                          .transcript = &result->transcript };
     (void)variables_set(&play.variables, "IMAGE", session->suite->image);
@@ -159,6 +185,8 @@ static void run_rule(struct session *session, struct result *result)
     const char *id = variables_get(&play.variables, "SB", 2);
     if (result->file->sandbox == CASE_SANDBOX_EACH && id)
         stop_sandbox(&play, id);
+    if (!right)
+        stop_leftovers(session, &play);
     play_done(&play);
 }
 

@@ -77,7 +77,8 @@ static bool check(struct play *play, const struct yaml_node *step, struct native
                                                .variables = &play->variables,
                                                .coverage = play->coverage,
                                                .transcript = play->transcript,
-                                               .duration_ms = now_ms() - started_ms },
+                                               .duration_ms = now_ms() - started_ms,
+                                               .minor = play->minor },
                         why);
 }
 

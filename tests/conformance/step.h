@@ -8,6 +8,7 @@
 struct play {
     struct native_client *client;
     const char *adapter_name;
+    int64_t minor; /* contract minor of the adapter */
     struct variables variables;
     struct coverage *coverage;
     struct buf *transcript; /* or NULL */
