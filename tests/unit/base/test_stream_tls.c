@@ -92,7 +92,7 @@ START_TEST(test_mutual_tls)
 {
     struct link link;
     _cleanup_free_ uint8_t *message = calloc(1, MESSAGE_BYTES);
-    struct stream_tls tls = { NULL };
+    struct stream_tls tls = { 0 };
 
     certificates_open();
     tls = (struct stream_tls){ .cert_file = cert, .key_file = key, .ca_file = cert };

@@ -14,8 +14,8 @@ START_TEST(test_reply_and_progress)
     scene_create("", id);
     for (unsigned i = 0; i < 4; i++) {
         static const char *const wanted[] = {
-            "{\"event\":\"pulling_image\",\"image_ref\":\"rootfs:/nowhere/img\","
-            "\"progress_bytes\":5,\"total_bytes\":10}",
+            ("{\"event\":\"pulling_image\",\"image_ref\":\"rootfs:/nowhere/img\","
+             "\"progress_bytes\":5,\"total_bytes\":10}"),
             "{\"event\":\"unpacking\"}", "{\"event\":\"booting_vm\"}", "\"sandbox_id\":\""
         };
 
