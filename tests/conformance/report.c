@@ -9,6 +9,18 @@ static const char *const verdict_words[] = {
     [VERDICT_PASS] = "pass", [VERDICT_FAIL] = "FAIL", [VERDICT_SKIP] = "skip"
 };
 
+/* TAP: each line of it is a comment. */
+static void print_comment(const char *contract, const char *why)
+{
+    printf("# contract %s: ", contract);
+    for (; *why; why++) {
+        putchar(*why);
+        if (*why == '\n' && why[1])
+            fputs("# ", stdout);
+    }
+    putchar('\n');
+}
+
 void report_result(void *ctx, const struct result *result)
 {
     struct report *report = ctx;
@@ -20,7 +32,7 @@ void report_result(void *ctx, const struct result *result)
                result->verdict == VERDICT_SKIP ? " # SKIP " : "",
                result->verdict == VERDICT_SKIP ? result->why : "");
         if (result->verdict == VERDICT_FAIL)
-            printf("# contract %s: %s\n", result->file->contract, result->why);
+            print_comment(result->file->contract, result->why);
     } else if (report->verbose || result->verdict != VERDICT_PASS) {
         printf("%s %-36s %s (contract %s, %llu ms)\n", verdict_words[result->verdict], rule->id,
                rule->text, result->file->contract, (unsigned long long)result->duration_ms);
