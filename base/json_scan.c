@@ -203,10 +203,12 @@ static int scan_value(struct scan *scan)
 
 int json_scan(const char *text, size_t size, struct span *ret_value, size_t *ret_offset)
 {
-    struct scan scan = { .at = text, .end = text + size };
+    /* An absent span is a NULL of size 0, which takes no offset. */
+    struct scan scan = { .at = text ? text : "" };
     const char *start, *end;
     int result;
 
+    scan.end = scan.at + size;
     scan_space(&scan);
     start = scan.at;
     result = scan_value(&scan);

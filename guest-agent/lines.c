@@ -40,7 +40,8 @@ int lines_next(struct lines *lines, struct line *ret_line)
     size_t searched = 0; /* of the line, no end was found in it */
 
     for (;;) {
-        const char *text = (const char *)lines->data.data + lines->at;
+        /* Nothing is held before the first read, and NULL takes no offset. */
+        const char *text = lines->data.data ? (const char *)lines->data.data + lines->at : "";
         const size_t size = lines->data.size - lines->at;
         const char *end = size > searched ? memchr(text + searched, '\n', size - searched)
                                           : NULL;

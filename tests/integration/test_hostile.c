@@ -326,15 +326,16 @@ static void attack_many(struct siege *siege, unsigned count)
     }
 }
 
-/* Nothing tells a peer when the router has seen its end: descriptors are looked at. */
+/* Nothing tells a peer when the router has seen its end: descriptors are looked at. Fewer than
+ * before are fine, one of the warm-up may have been open still when they were counted. */
 static void expect_descriptors(struct siege *siege, unsigned wanted)
 {
     struct trial *trial = &siege->trial;
     uint64_t end_ms = trial_now_ms() + RETURN_MS;
 
-    while (router_process_descriptors(trial->router) != wanted && trial_now_ms() < end_ms)
+    while (router_process_descriptors(trial->router) > wanted && trial_now_ms() < end_ms)
         turn_for(trial->loop, 50);
-    ck_assert_uint_eq(router_process_descriptors(trial->router), wanted);
+    ck_assert_uint_le(router_process_descriptors(trial->router), wanted);
 }
 
 START_TEST(test_siege)

@@ -127,6 +127,22 @@ START_TEST(test_refused_opens)
 }
 END_TEST
 
+/* What was on its way when the channel broke may come before the end. */
+static void skip_credits(struct peer *peer)
+{
+    for (;;) {
+        struct received *received;
+
+        TURN_UNTIL(peer->fixture->loop, !list_empty(&peer->received) || peer->closed);
+        if (list_empty(&peer->received))
+            return;
+        received = LIST_ENTRY(peer->received.next, struct received, node);
+        if (received->envelope.kind != ENVELOPE_CREDIT)
+            return;
+        free(peer_take(peer, ENVELOPE_CREDIT));
+    }
+}
+
 START_TEST(test_breaches)
 {
     static uint8_t block[ENVELOPE_DATA_MAX_BYTES];
@@ -146,6 +162,7 @@ START_TEST(test_breaches)
         send_data(&scene.writer, 1, block, sizeof(block));
     send_data(&scene.reader, 2, "x", 1); /* a reader that writes */
     TURN_UNTIL(scene.fixture.loop, scene.reader.closed);
+    skip_credits(&scene.writer);
     expect_close(&scene.writer, 1, "S218");
     scene_close(&scene);
 
