@@ -211,11 +211,16 @@ static void fault_hello(void *ctx, struct envelope *hello)
         hello->features[hello->feature_count++] = span_of_text("x-future");
 }
 
-static bool fault_received(void *ctx, enum envelope_kind kind)
+static bool fault_quiet(void *ctx)
 {
     struct backend *backend = ctx;
 
     return loop_now_ms(backend->loop) < backend->mute_until_ms;
+}
+
+static bool fault_received(void *ctx, enum envelope_kind kind)
+{
+    return fault_quiet(ctx);
 }
 
 /* Deterministic: the first sandbox is always 00000000-0000-4000-8000-000000000001. */
@@ -337,6 +342,7 @@ int mock_faults_init(struct backend *backend)
     backend->hooks = (struct fault){
         .hello = fault_hello,
         .received = fault_received,
+        .quiet = fault_quiet,
         .called = fault_called,
         .answering = fault_answering,
         .identify = fault_identify,

@@ -14,6 +14,8 @@ struct fault {
     void (*hello)(void *ctx, struct envelope *hello);
     /* A message of the router came, before anything looks at it. True: it is lost. */
     bool (*received)(void *ctx, enum envelope_kind kind);
+    /* The router was silent and would be asked whether it is there. True: it is not. */
+    bool (*quiet)(void *ctx);
     /* A call came, nothing is decoded; request_json() is its body. True: the hook holds it,
      * until fault_go_on(), request_fail() or request_drop(). */
     bool (*called)(void *ctx, struct request *request, const char *operation);

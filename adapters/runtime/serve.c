@@ -418,6 +418,7 @@ static void serve_dial(struct serve *serve)
 
 static void serve_keep_alive(struct serve *serve)
 {
+    const struct fault *fault = adapter_fault(serve->adapter);
     uint64_t silent_ms = loop_now_ms(adapter_loop(serve->adapter)) - serve->heard_ms;
 
     if (silent_ms >= SERVE_SILENCES_MAX * SERVE_PING_MS) {
@@ -429,6 +430,8 @@ static void serve_keep_alive(struct serve *serve)
         return;
     }
     loop_timer_arm(serve->timer, SERVE_PING_MS - silent_ms % SERVE_PING_MS);
+    if (fault && fault->quiet && fault->quiet(fault->ctx))
+        return;
     /* A failure to send is noticed by the silence, at the latest. */
     (void)serve_send(serve, serve->link, &(struct envelope){ .kind = ENVELOPE_PING });
 }

@@ -93,9 +93,55 @@ is "deterministic ids, from the settings" "$(new_sandbox)" 00000000-0000-4000-80
 is "one after the other" "$(new_sandbox)" 00000000-0000-4000-8000-000000000002
 is "and a clock that goes with them" "$(iii trigger sandbox::list | jq -c '[.[].created_at]')" '[1700000000,1700000001]'
 
+fault '{"fault":"die","operation":"fs::mkdir","when":"after"}' >/dev/null
+like "dies when the work is done" "$(iii trigger sandbox::fs::mkdir sandbox_id=00000000-0000-4000-8000-000000000001 path=/tmp/x 2>&1)" 'S301.*may_have_run|may_have_run.*S301'
+ok "is started again" eventually 20 bound
+new_sandbox >/dev/null
 fault '{"fault":"die","operation":"exec"}' >/dev/null
 like "dies in the midst of a call" "$(iii trigger sandbox::exec sandbox_id=00000000-0000-4000-8000-000000000001 cmd=true 2>&1)" S301
 ok "is started again" eventually 20 bound
 is "its sandboxes are gone" "$(iii trigger sandbox::list | jq -c .)" '[]'
+is "what the settings say holds again" "$(new_sandbox)" 00000000-0000-4000-8000-000000000001
+
+# Silent for longer than the keep-alive: the router gives it up and takes it back.
+fault '{"fault":"mute","ms":16000}' >/dev/null
+like "deaf" "$(iii trigger sandbox::exec sandbox_id=00000000-0000-4000-8000-000000000001 cmd=true 2>&1)" 'S301.*may_have_run|may_have_run.*S301'
+ok "hears again, and has its sandboxes" eventually 40 iii trigger sandbox::exec sandbox_id=00000000-0000-4000-8000-000000000001 cmd=true
+stop_router
+
+# Several from the settings, in force from the first call on.
+cat >"$work/config.yaml" <<YAML
+sandbox:
+  adapter: sandbox-mock
+  runtime_dir: $work/run
+  mock:
+    faults:
+      - '{"fault": "contract", "minor": 1}'
+      - '{"fault": "error", "operation": "create", "code": "S300", "outcome": "never_ran", "message": "no boot today"}'
+      - '{"fault": "slow", "operation": "catalog::list", "ms": 600, "when": "after"}'
+      - '{"fault": "refuse_stop"}'
+      - '{"fault": "stderr", "bytes": 1000000}'
+  settings:
+    image_allowlist: [python]
+YAML
+start_router "$work/config.yaml" listening bound
+is "from the settings: a minor" "$(iii trigger sandbox-mock::adapter::info | jq -c .contract)" '{"major":1,"minor":1}'
+like "an error" "$(iii trigger sandbox::create image=python 2>&1)" 'no boot today'
+id=$(new_sandbox)
+before=$(date +%s%N)
+ok "a slow answer" iii trigger sandbox::catalog::list
+ok "after its time" test $((($(date +%s%N) - before) / 1000000)) -ge 600
+is "a machine that cannot be killed" "$(iii trigger sandbox::stop "sandbox_id=$id" 2>&1 | code)" S300
+ok "once" iii trigger sandbox::stop "sandbox_id=$id"
+stop_router
+
+# A fault that is none: the adapter does not start and says why.
+for wrong in '{"fault":"nonsense"}' '{"fault":"error","code":"S999"}' '{"fault":"slow","code":"S300"}' 'no json'; do
+    sed -i "/faults:/,/stderr/d" "$work/config.yaml"
+    sed -i "s|^  mock:.*|  mock:\n    faults: ['$wrong']\n    # stderr|" "$work/config.yaml"
+    said=$(timeout 20 sandbox-mock --config "$work/config.yaml" --router "ipc://$work/none.sock" 2>&1)
+    is "$wrong in the settings: it does not start" "$?" 1
+    like "and says why" "$said" 'fault'
+done
 
 finish
