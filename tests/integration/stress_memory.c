@@ -25,7 +25,10 @@ static bool forget_peak(pid_t pid)
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/clear_refs", (int)pid);
     FILE *file = fopen(path, "we");
-    return file && (fputs("5", file) >= 0) & (fclose(file) == 0);
+    if (!file)
+        return false;
+    bool written = fputs("5", file) >= 0;
+    return fclose(file) == 0 && written;
 }
 
 static void read_name(pid_t pid, char *ret_name, size_t size)
