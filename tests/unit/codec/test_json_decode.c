@@ -321,7 +321,7 @@ START_TEST(test_nul_allowed)
                    "{\"path\":\"/a\",\"content\":\"\\u0000\"}]}",
                    "{\"image\":\"p\",\"lang\":\"x\",\"code\":\"a\\u0000b\",\"files\":["
                    "{\"path\":\"/a\",\"content\":\"\\u0000\"}],\"timeout_ms\":300000,"
-                   "\"keep_sandbox\":false}");
+                   "\"keep_sandbox\":false,\"stream\":false}");
     check_accepted(&type_fs_write_request,
                    "{\"sandbox_id\":\"s\",\"path\":\"/a\",\"content\":\"\\u0000\"}",
                    "{\"sandbox_id\":\"s\",\"path\":\"/a\",\"mode\":\"0644\",\"parents\":false,"
