@@ -135,6 +135,31 @@ is "a machine that cannot be killed" "$(iii trigger sandbox::stop "sandbox_id=$i
 ok "once" iii trigger sandbox::stop "sandbox_id=$id"
 stop_router
 
+# A machine that never boots: told at once, with what it said, and nothing is left.
+cat >"$work/agent" <<'SH'
+#!/bin/sh
+echo "no init found" >&2
+exit 3
+SH
+chmod +x "$work/agent"
+cp "$work/config.yaml" "$work/faults.yaml"
+cat >"$work/config.yaml" <<YAML
+sandbox:
+  adapter: sandbox-mock
+  runtime_dir: $work/run
+  mock: {agent: $work/agent}
+  settings: {image_allowlist: [python]}
+YAML
+start_router "$work/config.yaml" listening bound
+said=$(timeout 15 iii trigger sandbox::create image=python 2>&1)
+like "a boot that fails: S300, nothing has run" "$said" 'S300.*never_ran'
+like "with the end of the console" "$said" 'no init found'
+said=$(timeout 15 iii trigger sandbox::run image=python lang=sh code=true 2>&1)
+like "in run: the step create" "$said" 'S300.*during sandbox::run step `create`.*never_ran'
+is "no sandbox is left" "$(iii trigger sandbox::list)" "[]"
+stop_router
+mv "$work/faults.yaml" "$work/config.yaml"
+
 # A fault that is none: the adapter does not start and says why.
 for wrong in '{"fault":"nonsense"}' '{"fault":"error","code":"S999"}' '{"fault":"slow","code":"S300"}' 'no json'; do
     sed -i "/faults:/,/stderr/d" "$work/config.yaml"
