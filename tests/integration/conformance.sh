@@ -51,7 +51,8 @@ like "S301 is no answer of its own" "$out" 'FAIL exec.run.signal .*got S301'
 lying '{"fault":"contract","minor":1,"extra_keys":true}'
 run 0 "unknown keys are no fault" --adapter "$mock" --only exec.run.keys --section "$work/section.yaml"
 lying '{"fault":"contract","minor":0}'
-run 0 "an older minor" --adapter "$mock" --only exec.run --section "$work/section.yaml"
+run 0 "an older minor" --adapter "$mock" --only exec.run.bad --section "$work/section.yaml"
+run 0 "one that promises less" --adapter "$mock" --only exec.run.keys --section "$work/section.yaml"
 like "what it does not promise is skipped, with the reason" "$out" 'skip exec.run.keys.*needs contract minor 1, the adapter has 0'
 
 # An operation or a code that no rule of a whole run brings about.
@@ -99,7 +100,7 @@ like "the rule and both verdicts" "$out" 'differs fs.stat.missing: pass .* / FAI
 
 # A router that runs.
 start sandbox-mock
-run 0 "a running router" --router "ipc://$work/run/router.sock" --only exec.
+run 0 "a running router" --router "ipc://$work/run/router.sock" --only exec.s
 like "rules with settings of their own are skipped" "$out" 'skip exec.slots.cap .*the router is not ours'
 is "nothing is left behind" "$(iii trigger sandbox::list)" "[]"
 stop_router
