@@ -53,7 +53,8 @@ DEFINE_CLEANUP(struct agent_link *, agent_link_free)
 
 /* All callbacks are optional but `ended`; none runs from inside agent_call(). */
 struct agent_call_events {
-    /* fs::read: struct guest_fs_read_head; exec with `announce`, once the program runs: empty. */
+    /* fs::read: struct guest_fs_read_head; exec with `announce`, once the program runs: empty.
+     */
     void (*head)(void *ctx, const void *head);
     /* The window is given back by agent_call_grant(). */
     void (*data)(void *ctx, unsigned stream, const uint8_t *data, size_t size);

@@ -79,9 +79,10 @@ START_TEST(test_parked_still_tells_its_version)
                                      .code = span_of_text("S302"),
                                      .message = span_of_text("upgrade") });
     fixture_call(5, "adapter::info", "{}");
-    fixture_expect_reply(5, "{\"adapter\":\"sandbox-test\",\"adapter_version\":\"7.8.9\","
-                            "\"contract\":{\"major\":1,\"minor\":2},"
-                            "\"features\":[\"idempotency\",\"exec_stream\"],\"acceleration\":\"none\"}");
+    fixture_expect_reply(
+        5, "{\"adapter\":\"sandbox-test\",\"adapter_version\":\"7.8.9\","
+           "\"contract\":{\"major\":1,\"minor\":2},"
+           "\"features\":[\"idempotency\",\"exec_stream\"],\"acceleration\":\"none\"}");
     fixture_close();
 }
 END_TEST
