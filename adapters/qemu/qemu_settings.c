@@ -18,7 +18,7 @@ static const struct setting_row rows[] = {
     ROW(PATH, kernel, "", 0, 0, "a kernel of one's own instead of Debian's"),
     ROW(PATH, initrd, "", 0, 0, "an initramfs of one's own"),
     ROW(TEXT, command_line, "", 0, 1024, "further words of the kernel's command line"),
-    ROW(BOOL, host_loopback, "true", 0, 0,
+    ROW(BOOL, host_loopback, "false", 0, 0,
         "a guest's gateway leads to this machine's loopback"),
     ROW(BOOL, templates, "true", 0, 0, "start machines as copies of one that has booted"),
     ROW(U32, max_templates, "8", 1, 1024, "the least recently used one is dropped"),
