@@ -187,6 +187,11 @@ static const struct type *const nested_types[] = {
 #define OBJECTS(owner, type, ...) &type_##type,
 #define END(...)
 #include "types.def"
+#undef TYPE
+#undef FIELD
+#undef OBJECT
+#undef OBJECTS
+#undef END
 };
 
 static bool type_came_before(size_t index)

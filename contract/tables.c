@@ -1,4 +1,5 @@
-/* tables.c - the rows of types.def, guest.def and operations.def as tables; see tables.h. */
+/* tables.c - the rows of all_types.def, guest.def and operations.def as tables; see tables.h.
+ */
 #include "tables.h"
 
 #include <assert.h>
@@ -8,9 +9,9 @@
 
 /* Fields of each type, with one empty row at the end so that a type without fields is no empty
  * array. */
-#define TABLE_FIELDS_TYPE(owner, type_text) static const struct field fields_##owner[] = {
-#define TABLE_FIELDS_FIELD(owner, field_kind, member, field_presence, field_standard,          \
-                           field_min, field_max, field_since, field_text)                      \
+#define TYPE(owner, type_text) static const struct field fields_##owner[] = {
+#define FIELD(owner, field_kind, member, field_presence, field_standard, field_min, field_max, \
+              field_since, field_text)                                                         \
     { .name = #member,                                                                         \
       .kind = FIELD_##field_kind,                                                              \
       .presence = FIELD_##field_presence,                                                      \
@@ -32,39 +33,21 @@
       .offset = offsetof(struct owner, member),                                                \
       .has_offset = offsetof(struct owner, has_##member),                                      \
       .type = &type_##of_type },
-#define TABLE_FIELDS_OBJECT(owner, ...) TABLE_FIELDS_NESTED(owner, FIELD_OBJECT, __VA_ARGS__)
-#define TABLE_FIELDS_OBJECTS(owner, ...) TABLE_FIELDS_NESTED(owner, FIELD_OBJECTS, __VA_ARGS__)
-#define TABLE_FIELDS_END(owner)                                                                \
+#define OBJECT(owner, ...) TABLE_FIELDS_NESTED(owner, FIELD_OBJECT, __VA_ARGS__)
+#define OBJECTS(owner, ...) TABLE_FIELDS_NESTED(owner, FIELD_OBJECTS, __VA_ARGS__)
+#define END(owner)                                                                             \
     {                                                                                          \
         .name = NULL                                                                           \
     }                                                                                          \
     }                                                                                          \
     ;
 
-#define TYPE(...) TABLE_FIELDS_TYPE(__VA_ARGS__)
-#define FIELD(...) TABLE_FIELDS_FIELD(__VA_ARGS__)
-#define OBJECT(...) TABLE_FIELDS_OBJECT(__VA_ARGS__)
-#define OBJECTS(...) TABLE_FIELDS_OBJECTS(__VA_ARGS__)
-#define END(...) TABLE_FIELDS_END(__VA_ARGS__)
-#include "types.def"
-#define TYPE(...) TABLE_FIELDS_TYPE(__VA_ARGS__)
-#define FIELD(...) TABLE_FIELDS_FIELD(__VA_ARGS__)
-#define OBJECT(...) TABLE_FIELDS_OBJECT(__VA_ARGS__)
-#define OBJECTS(...) TABLE_FIELDS_OBJECTS(__VA_ARGS__)
-#define END(...) TABLE_FIELDS_END(__VA_ARGS__)
-#include "guest.def"
-#undef TYPE
-#undef FIELD
-#undef OBJECT
-#undef OBJECTS
-#undef END
+#include "all_types.def"
 
-#define TABLE_TYPE(type_name, type_text)                                                       \
+#define TYPE(type_name, type_text)                                                             \
     static_assert(offsetof(struct type_name##_list, items) ==                                  \
                       offsetof(struct object_list, items),                                     \
                   "lists look alike");                                                         \
-    TABLE_TYPE_(type_name, type_text)
-#define TABLE_TYPE_(type_name, type_text)                                                      \
     const struct type type_##type_name = {                                                     \
         .name = #type_name,                                                                    \
         .text = type_text,                                                                     \
@@ -73,23 +56,11 @@
         .field_count = ARRAY_SIZE(fields_##type_name) - 1,                                     \
     };
 
-#define TYPE(...) TABLE_TYPE(__VA_ARGS__)
 #define FIELD(...)
 #define OBJECT(...)
 #define OBJECTS(...)
 #define END(name)
-#include "types.def"
-#define TYPE(...) TABLE_TYPE(__VA_ARGS__)
-#define FIELD(...)
-#define OBJECT(...)
-#define OBJECTS(...)
-#define END(name)
-#include "guest.def"
-#undef TYPE
-#undef FIELD
-#undef OBJECT
-#undef OBJECTS
-#undef END
+#include "all_types.def"
 
 const struct operation operations[] = {
 #define OPERATION(op, op_name, op_group, op_flags, op_request, op_reply, op_since, op_text)    \

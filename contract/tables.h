@@ -101,33 +101,7 @@ enum field_presence { FIELD_REQUIRED, FIELD_OPTIONAL, FIELD_NULLABLE, FIELD_DEFA
 #define END(name)                                                                              \
     }                                                                                          \
     ;
-#include "types.def"
-#define TYPE(name, text)                                                                       \
-    struct name;                                                                               \
-    struct name##_list {                                                                       \
-        size_t count;                                                                          \
-        struct name *items;                                                                    \
-    };                                                                                         \
-    struct name {                                                                              \
-        char type_has_no_size_zero_;
-#define FIELD(owner, kind, name, ...)                                                          \
-    bool has_##name;                                                                           \
-    FIELD_CTYPE_##kind name;
-#define OBJECT(owner, type, name, ...)                                                         \
-    bool has_##name;                                                                           \
-    struct type name;
-#define OBJECTS(owner, type, name, ...)                                                        \
-    bool has_##name;                                                                           \
-    struct type##_list name;
-#define END(name)                                                                              \
-    }                                                                                          \
-    ;
-#include "guest.def"
-#undef TYPE
-#undef FIELD
-#undef OBJECT
-#undef OBJECTS
-#undef END
+#include "all_types.def"
 
 /* How every struct <name>_list looks; the table knows the size of an item. */
 struct object_list {
@@ -165,18 +139,7 @@ struct type {
 #define OBJECT(...)
 #define OBJECTS(...)
 #define END(name)
-#include "types.def"
-#define TYPE(name, text) extern const struct type type_##name;
-#define FIELD(...)
-#define OBJECT(...)
-#define OBJECTS(...)
-#define END(name)
-#include "guest.def"
-#undef TYPE
-#undef FIELD
-#undef OBJECT
-#undef OBJECTS
-#undef END
+#include "all_types.def"
 
 enum operation_id {
 #define OPERATION(id, ...) OP_##id,

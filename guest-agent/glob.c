@@ -5,17 +5,24 @@
 
 #include "utf8.h"
 
-/* The next character; a byte that is no character stands for itself. */
-static const char *character_skip(const char *text)
+/* A byte that is no character stands for itself. */
+static size_t character_size(const char *text)
 {
     uint32_t code_point;
     const size_t size = utf8_decode(text, strnlen(text, 4), &code_point, NULL);
 
-    return text + (size ? size : 1);
+    return size ? size : 1;
 }
 
-/* `*` and `?` do not match a slash, so slashes pair up one by one and only the latest star of a
- * part can have to give way. */
+static bool character_equal(const char *a, const char *b)
+{
+    const size_t size = character_size(a);
+
+    return size == character_size(b) && memcmp(a, b, size) == 0;
+}
+
+/* `*` and `?` do not match a slash, so slashes pair up one by one, and the text is only ever left
+ * between characters: only the latest star of a part can have to give way. */
 static bool match_whole(const char *glob, const char *text)
 {
     const char *star = NULL, *star_text = NULL;
@@ -28,15 +35,15 @@ static bool match_whole(const char *glob, const char *text)
             star_text = text;
         } else if (*glob == '?' && *text && *text != '/') {
             glob++;
-            text = character_skip(text);
-        } else if (*glob && *glob != '?' && *glob == *text) {
+            text += character_size(text);
+        } else if (*glob && *glob != '?' && character_equal(glob, text)) {
             star = *glob == '/' ? NULL : star;
-            glob++;
-            text++;
+            glob += character_size(glob);
+            text += character_size(text);
         } else if (!*glob && !*text) {
             return true;
         } else if (star && *star_text && *star_text != '/') {
-            star_text = character_skip(star_text);
+            star_text += character_size(star_text);
             glob = star;
             text = star_text;
         } else {

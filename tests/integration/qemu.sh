@@ -17,9 +17,9 @@ ok "the kernel is not the host's boot" test \
     "$(cat /proc/sys/kernel/random/boot_id)"
 like "uid 0 inside" "$(exec_in "$first" 'id -u' | jq -r .stdout)" '^0'
 is "no interface but loopback" "$(exec_in "$first" 'ls /sys/class/net' | jq -r .stdout | tr -d '\n')" lo
-is "a file is written" "$(iii trigger sandbox::fs::write "sandbox_id=$first" path=/work/a.txt \
+is "a file is written" "$(iii trigger sandbox::fs::write "sandbox_id=$first" path=/srv/a.txt \
     parents=true content=hello | jq .bytes_written)" 5
-is "and read" "$(iii trigger sandbox::fs::read "sandbox_id=$first" path=/work/a.txt | jq -r .body)" hello
+is "and read" "$(iii trigger sandbox::fs::read "sandbox_id=$first" path=/srv/a.txt | jq -r .body)" hello
 
 qemu=$(pid_of qemu)
 ok "QEMU runs" test -n "$qemu"

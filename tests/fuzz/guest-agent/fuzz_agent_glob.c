@@ -28,7 +28,9 @@ static bool plain(const char *glob, const char *text)
                (*text && *text != '/' && plain(glob, text + character(text)));
     if (*glob == '?')
         return *text && *text != '/' && plain(glob + 1, text + character(text));
-    return *glob == *text && plain(glob + 1, text + 1);
+    return *text && character(glob) == character(text) &&
+           memcmp(glob, text, character(text)) == 0 &&
+           plain(glob + character(glob), text + character(text));
 }
 
 static bool plain_rules(const char *glob, const char *path)
