@@ -21,8 +21,8 @@ static bool character_equal(const char *a, const char *b)
     return size == character_size(b) && memcmp(a, b, size) == 0;
 }
 
-/* `*` and `?` do not match a slash, so slashes pair up one by one, and the text is only ever left
- * between characters: only the latest star of a part can have to give way. */
+/* `*` and `?` do not match a slash, so slashes pair up one by one, and the text is only ever
+ * left between characters: only the latest star of a part can have to give way. */
 static bool match_whole(const char *glob, const char *text)
 {
     const char *star = NULL, *star_text = NULL;
