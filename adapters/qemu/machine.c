@@ -137,18 +137,26 @@ static void on_end(void *ctx)
     machine->events->gone(machine->ctx, machine->reason, "");
 }
 
+/* Another vm in place of the one that is gone. */
+static void machine_begin_again(struct machine *machine)
+{
+    vm_free(take_ptr(machine->vm));
+    machine->cold = true;
+    template_unref(take_ptr(machine->template));
+    machine_set_state(machine, MACHINE_WAITING);
+    loop_defer(machine->backend->loop, &machine->begin);
+}
+
 static void on_vm_gone(void *ctx, const char *reason, const char *console)
 {
     struct machine *machine = ctx;
 
-    if (machine->state == MACHINE_STARTING && machine->template) {
+    if (machine->state == MACHINE_STARTING && machine->template)
         log_event(LOG_WARN, "clone_failed", log_text("vm", machine->id),
                   log_text("reason", reason));
-        vm_free(take_ptr(machine->vm));
-        machine->cold = true;
-        template_unref(take_ptr(machine->template));
-        machine_set_state(machine, MACHINE_WAITING);
-        loop_defer(machine->backend->loop, &machine->begin);
+    if (machine->state == MACHINE_STARTING &&
+        (machine->template || vm_may_retry(machine->vm))) {
+        machine_begin_again(machine);
         return;
     }
     machine_cancel_waits(machine);

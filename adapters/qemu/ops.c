@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "backend_state.h"
 #include "libexec.h"
@@ -81,7 +82,8 @@ static int qemu_open(struct loop *loop, const struct settings *settings,
     list_init(&backend->networks);
     machine_queue_init(&backend->machines);
     if (qemu_settings_read(settings, &backend->settings, err) < 0 ||
-        accel_choose(backend->settings.acceleration, &backend->accel, err) < 0 ||
+        accel_choose(backend->settings.acceleration, geteuid() != 0, &backend->accel, err) <
+            0 ||
         confine_init(&backend->confine,
                      &(struct confine_options){ .user = backend->settings.user,
                                                 .program = backend->settings.program,

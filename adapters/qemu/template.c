@@ -30,7 +30,8 @@ bool template_move_allowed(enum template_state from, enum template_state to)
 {
     static const unsigned moves[] = {
         [TEMPLATE_PREPARING] = 1u << TEMPLATE_BOOTING | 1u << TEMPLATE_FAILED,
-        [TEMPLATE_BOOTING] = 1u << TEMPLATE_SAVING | 1u << TEMPLATE_FAILED,
+        [TEMPLATE_BOOTING] = 1u << TEMPLATE_PREPARING | 1u << TEMPLATE_SAVING |
+                             1u << TEMPLATE_FAILED,
         [TEMPLATE_SAVING] = 1u << TEMPLATE_ENDING | 1u << TEMPLATE_FAILED,
         [TEMPLATE_ENDING] = 1u << TEMPLATE_READY | 1u << TEMPLATE_FAILED,
         [TEMPLATE_READY] = 0,

@@ -51,12 +51,27 @@ static int template_seal(struct template *template)
     return 0;
 }
 
+/* Its accelerator was given up; from a clean slate with the other one. */
+static void template_begin_again(struct template *template)
+{
+    closep(&template->disk_fd);
+    closep(&template->memory_fd);
+    closep(&template->state_fd);
+    template_set_state(template, TEMPLATE_PREPARING);
+    template_begin(template);
+}
+
 static void on_gone(void *ctx, const char *reason, const char *console)
 {
     struct template *template = ctx;
+    const bool again = template->state == TEMPLATE_BOOTING && vm_may_retry(template->vm);
     int result;
 
     vm_free(take_ptr(template->vm));
+    if (again) {
+        template_begin_again(template);
+        return;
+    }
     if (template->state != TEMPLATE_ENDING) {
         template_fail(template, reason);
         return;

@@ -96,10 +96,23 @@ void vm_on_console(void *ctx, uint32_t events)
     vm_console_read(ctx);
 }
 
+/* It is of no use any more. What cannot be killed is told by its owner's deadline. */
+static void vm_fail(struct vm *vm, const char *reason)
+{
+    vm->failed |= vm->state < VM_STOPPING;
+    (void)vm_kill(vm, reason);
+}
+
 /* Up. */
 
 static void vm_up(struct vm *vm)
 {
+    if (vm->accel != vm->backend->accel.kind) {
+        vm_fail(vm, "its accelerator was given up");
+        return;
+    }
+    vm->backend->accel.unproven = false;
+    loop_timer_free(take_ptr(vm->trial));
     vm_set_state(vm, VM_UP);
     vm->up_ms = loop_now_ms(vm->backend->loop);
     loop_io_free(take_ptr(vm->agent_io));
@@ -124,7 +137,7 @@ static void on_continued(void *ctx, const json_t *value, const char *error)
     struct vm *vm = ctx;
 
     if (error)
-        (void)vm_kill(vm, error); /* what cannot be killed is told by its owner's deadline */
+        vm_fail(vm, error);
     else if (vm->state == VM_RESTORING)
         vm_up(vm);
 }
@@ -132,14 +145,14 @@ static void on_continued(void *ctx, const json_t *value, const char *error)
 static void on_step(void *ctx, const json_t *value, const char *error)
 {
     if (error)
-        (void)vm_kill(ctx, error); /* as above */
+        vm_fail(ctx, error);
 }
 
 static void vm_execute(struct vm *vm, const char *command, json_t *own_arguments,
                        qmp_done_fn done)
 {
     if (qmp_execute(vm->qmp, command, own_arguments, RESTORE_TIMEOUT_MS, done, vm) < 0)
-        (void)vm_kill(vm, "QEMU's monitor cannot be used"); /* as above */
+        vm_fail(vm, "QEMU's monitor cannot be used");
 }
 
 void vm_restore(struct vm *vm)
@@ -159,7 +172,7 @@ static void vm_restore_event(struct vm *vm, const char *status)
     if (strcmp(status, "completed") == 0)
         vm_execute(vm, "cont", NULL, on_continued);
     else if (strcmp(status, "failed") == 0)
-        (void)vm_kill(vm, "QEMU cannot load the template's state"); /* as above */
+        vm_fail(vm, "QEMU cannot load the template's state");
 }
 
 /* QEMU ends by itself now; why is said here and nowhere else. */
@@ -200,7 +213,7 @@ void vm_on_qmp_closed(void *ctx, const char *reason)
 
     qmp_free(take_ptr(vm->qmp));
     if (vm->state < VM_STOPPING && !vm->may_end)
-        (void)vm_kill(vm, reason); /* as above */
+        vm_fail(vm, reason);
 }
 
 void vm_watch_migration(struct vm *vm, void (*fn)(void *ctx, const char *status))
@@ -257,6 +270,7 @@ static void vm_release(struct vm *vm)
 {
     network_free(vm->network);
     qmp_free(vm->qmp);
+    loop_timer_free(vm->trial);
     loop_child_free(vm->child);
     loop_io_free(vm->console_io);
     loop_io_free(vm->agent_io);
@@ -267,6 +281,30 @@ static void vm_release(struct vm *vm)
     free(vm);
 }
 
+void vm_on_trial(void *ctx)
+{
+    vm_fail(ctx, "its guest did not come up in time");
+}
+
+/* A guest that never came up says that its accelerator is no good, unless it has served others.
+ */
+static void vm_judge(const struct vm *vm, const char *reason)
+{
+    struct accel *accel = &vm->backend->accel;
+    char line[256], why[VM_REASON_MAX + sizeof(line) + 2];
+
+    if (!vm->trial || !vm->failed || !accel->unproven)
+        return;
+    console_last_line(&vm->console, line, sizeof(line));
+    (void)snprintf(why, sizeof(why), "%s; %s", reason, line);
+    accel_give_up(accel, why);
+}
+
+bool vm_may_retry(const struct vm *vm)
+{
+    return vm->failed && vm->accel != vm->backend->accel.kind;
+}
+
 void vm_on_child(void *ctx, int wait_status)
 {
     struct vm *vm = ctx;
@@ -275,12 +313,14 @@ void vm_on_child(void *ctx, int wait_status)
     loop_child_free(take_ptr(vm->child));
     for (int i = 0; vm->console_io && i < 16; i++) /* the pipe's 64 KiB */
         vm_console_read(vm);
+    vm->failed |= vm->state < VM_STOPPING;
     vm_set_state(vm, VM_GONE);
     if (!vm->events) {
         vm_release(vm);
         return;
     }
     describe_end(vm, wait_status, reason, sizeof(reason));
+    vm_judge(vm, reason);
     console_tail(&vm->console, console);
     vm->events->gone(vm->ctx, reason, console);
 }

@@ -4,6 +4,7 @@
  * and decides what becomes of it. A machine ends with its adapter, whatever happens. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "error.h"
@@ -62,6 +63,9 @@ int vm_agent_fd(const struct vm *vm);
 /* Hands the socket out, once. HELLO (SIZE 0: none) is put in front of what the guest will say:
  * a clone's agent has greeted in its template. -1: out of room, or taken before. */
 int vm_take_agent(struct vm *vm, const void *hello, size_t size);
+
+/* It failed with an accelerator that has been given up since: another one may come up. */
+bool vm_may_retry(const struct vm *vm);
 
 /* Its network; NULL: none. */
 const struct network *vm_network(const struct vm *vm);

@@ -159,6 +159,10 @@ static int vm_watch(struct vm *vm, int own_pidfd, int own_qmp)
         result = loop_io_new(loop, vm->console_fd, EPOLLIN, vm_on_console, vm, &vm->console_io);
     if (result == 0 && vm->mode != QEMU_CLONE)
         result = loop_io_new(loop, vm->agent_fd, EPOLLIN, vm_on_agent, vm, &vm->agent_io);
+    if (result == 0 && vm->backend->accel.unproven)
+        result = loop_timer_new(loop, vm_on_trial, vm, &vm->trial);
+    if (result == 0 && vm->trial)
+        loop_timer_arm(vm->trial, ACCEL_TRIAL_MS);
     return result;
 }
 
@@ -199,6 +203,7 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
     *vm = (struct vm){
         .backend = backend,
         .mode = spec->mode,
+        .accel = backend->accel.kind,
         .state = spec->mode == QEMU_CLONE ? VM_RESTORING : VM_BOOTING,
         .agent_fd = -1,
         .agent_peer_fd = -1,

@@ -1,11 +1,11 @@
 /* vm_state.h - what the files vm*.c and template.c share of a vm; nobody else includes it. */
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 
+#include "accel.h"
 #include "console.h"
-#include <assert.h>
-
 #include "list.h"
 #include "vm.h"
 
@@ -30,8 +30,11 @@ struct vm {
     struct qmp *qmp;
     struct network *network; /* NULL: none */
     bool may_end;            /* it was told to: the end of its monitor is no failure */
-    int agent_fd;            /* -1: taken */
-    int agent_peer_fd;       /* clones: QEMU's end, kept to speak for the guest */
+    bool failed;             /* it ended, or had to be ended, without its owner's wish */
+    enum accel_kind accel;
+    struct loop_timer *trial; /* until it is up: its accelerator is unproven; NULL: it is not */
+    int agent_fd;             /* -1: taken */
+    int agent_peer_fd;        /* clones: QEMU's end, kept to speak for the guest */
     struct loop_io *agent_io;
     int console_fd;
     struct loop_io *console_io;
@@ -59,6 +62,7 @@ void vm_restore(struct vm *vm);
 void vm_on_console(void *ctx, uint32_t events);
 void vm_on_agent(void *ctx, uint32_t events);
 void vm_on_child(void *ctx, int wait_status);
+void vm_on_trial(void *ctx);
 void vm_on_qmp_event(void *ctx, const char *name, const json_t *data);
 void vm_on_qmp_closed(void *ctx, const char *reason);
 

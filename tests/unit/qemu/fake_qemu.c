@@ -2,7 +2,8 @@
  *
  * What it does wrong is written behind the last dash of its own name (a link to it):
  *   qemu-fine, qemu-crash (at once), qemu-silent (no agent), qemu-noload (a state cannot be
- *   loaded), qemu-nosave, qemu-mute (the agent answers no ping)
+ *   loaded), qemu-nosave, qemu-mute (the agent answers no ping), qemu-nokvm (a crash with KVM),
+ *   qemu-kvmhang (no agent with KVM)
  * Descriptors are those of qemu_args.h. A clone proves that it got the template's state: the
  * agent says PONG only if the state and the memory hold what the template wrote. */
 #include <errno.h>
@@ -22,7 +23,7 @@
 #define MARK "what the template left"
 
 static const char *behaviour;
-static bool is_clone, is_template;
+static bool is_clone, is_template, is_kvm;
 static bool loaded;
 static int state_fd = -1; /* passed by getfd */
 
@@ -178,13 +179,14 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         is_clone |= strcmp(argv[i], "-incoming") == 0;
         is_template |= strstr(argv[i], "share=on") != NULL;
+        is_kvm |= strcmp(argv[i], "kvm") == 0;
     }
-    if (behaves("crash")) {
+    if (behaves("crash") || (behaves("nokvm") && is_kvm)) {
         fprintf(stderr, "fake: no such machine\n");
         return 3;
     }
     say("{\"QMP\": {}}\n");
-    if (!is_clone && !behaves("silent"))
+    if (!is_clone && !behaves("silent") && !(behaves("kvmhang") && is_kvm))
         greet();
     for (;;) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)

@@ -312,6 +312,71 @@ START_TEST(test_template_of_a_crash)
 }
 END_TEST
 
+/* Neither a QEMU that ends nor a guest that hangs under KVM keeps machines from coming up. */
+START_TEST(test_kvm_is_given_up)
+{
+    static const struct {
+        const char *behaviour;
+        const char *more;
+    } rows[] = {
+        { "nokvm", "    templates: false\n" },
+        { "nokvm", "    pool_size: 0\n" },
+        { "kvmhang", "    templates: false\n" },
+        { "kvmhang", "    pool_size: 0\n" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct scene scene;
+        struct seen seen;
+
+        begin(&scene, rows[i].behaviour, rows[i].more);
+        scene.backend->accel = (struct accel){ .kind = ACCEL_KVM, .unproven = true };
+        start(&scene, &seen);
+        TURN_UNTIL(scene.loop, vm_count(&scene) == 1);
+        if (strcmp(rows[i].behaviour, "kvmhang") == 0)
+            vm_on_trial(LIST_ENTRY(scene.backend->vms.next, struct vm, node));
+        TURN_UNTIL(scene.loop, seen.agents == 1);
+        check_hello(&seen);
+        ck_assert_int_eq(scene.backend->accel.kind, ACCEL_TCG);
+        stop(&scene, &seen);
+        end(&scene);
+    }
+}
+END_TEST
+
+/* One that has served is not doubted for a machine that does not come up, nor is one that was
+ * asked for by name. */
+START_TEST(test_kvm_is_kept)
+{
+    struct scene scene;
+    struct seen seen;
+
+    begin(&scene, "nokvm", "");
+    scene.backend->accel = (struct accel){ .kind = ACCEL_KVM };
+    start(&scene, &seen);
+    TURN_UNTIL(scene.loop, seen.gones == 1);
+    ck_assert_int_eq(scene.backend->accel.kind, ACCEL_KVM);
+    qemu_backend_ops.machine_free(seen.machine);
+    end(&scene);
+}
+END_TEST
+
+START_TEST(test_kvm_proves_itself)
+{
+    struct scene scene;
+    struct seen seen;
+
+    begin(&scene, "fine", "");
+    scene.backend->accel = (struct accel){ .kind = ACCEL_KVM, .unproven = true };
+    start(&scene, &seen);
+    TURN_UNTIL(scene.loop, seen.agents == 1);
+    ck_assert_int_eq(scene.backend->accel.kind, ACCEL_KVM);
+    ck_assert(!scene.backend->accel.unproven);
+    stop(&scene, &seen);
+    end(&scene);
+}
+END_TEST
+
 static void fill_pool(struct scene *scene, struct seen *seen, size_t machines)
 {
     start(scene, seen);
@@ -413,6 +478,6 @@ END_TEST
 
 UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
           test_killed_while_it_waits_or_boots, test_clones, test_template_is_sealed,
-          test_cold_when_templates_fail, test_template_of_a_crash, test_pool,
-          test_pool_loses_a_machine, test_pool_is_bounded_in_all, test_templates_are_bounded,
-          test_closing_kills_the_pool)
+          test_cold_when_templates_fail, test_template_of_a_crash, test_kvm_is_given_up,
+          test_kvm_is_kept, test_kvm_proves_itself, test_pool, test_pool_loses_a_machine,
+          test_pool_is_bounded_in_all, test_templates_are_bounded, test_closing_kills_the_pool)
