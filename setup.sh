@@ -10,7 +10,7 @@ run_packages=(
     libnng-dev libmsgpack-dev libjansson-dev libyaml-dev libpcre2-dev nettle-dev libslirp-dev
     check
     qemu-system-x86 bubblewrap
-    mmdebstrap skopeo umoci erofs-utils e2fsprogs cpio zstd xz-utils
+    mmdebstrap skopeo umoci erofs-utils e2fsprogs cpio zstd xz-utils mount
     python3-minimal jq
 )
 test_packages=(
