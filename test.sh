@@ -49,7 +49,12 @@ step "packages"
 ./setup.sh
 
 step "format, shell"
-git ls-files '*.c' '*.h' | xargs -r clang-format --dry-run --Werror || die "clang-format differs"
+# Each version of clang-format has a taste of its own; the files are to the one's of Debian 12.
+if clang-format --version | grep -q ' version 14\.'; then
+    git ls-files '*.c' '*.h' | xargs -r clang-format --dry-run --Werror || die "clang-format differs"
+else
+    echo "not checked here: the format is clang-format 14's, this is $(clang-format --version)" >&2
+fi
 git ls-files '*.sh' 'adapters/*/libexec/*-install' .ci/run | xargs -r shellcheck -x || die "shellcheck"
 
 step "gcc: build"
