@@ -15,7 +15,7 @@ run_packages=(
 )
 test_packages=(
     clang llvm libclang-rt-dev clang-format clang-tidy
-    valgrind socat shellcheck git procps iproute2
+    valgrind socat shellcheck git procps iproute2 zsh fish
 )
 
 # Debian's npm draws in several hundred packages: only where there is none at all.

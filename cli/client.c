@@ -249,15 +249,25 @@ void client_reset(struct client *client)
     client->lost = false;
 }
 
-void client_close(struct client *client)
+static void say_goodbye(struct client *client, bool ignore_signal)
 {
     if (!client->socket)
         return;
     web_socket_close(client->socket, WEBSOCKET_CLOSE_NORMAL, "", WEB_SOCKET_CLOSE_WAIT_MS);
-    while (client->socket && !client->interrupt.caught) {
+    while (client->socket && (ignore_signal || !client->interrupt.caught)) {
         if (loop_turn(client->loop, -1) < 0)
             return;
     }
+}
+
+void client_close(struct client *client)
+{
+    say_goodbye(client, false);
+}
+
+void client_leave(struct client *client)
+{
+    say_goodbye(client, true);
 }
 
 void client_explain(const struct client *client, enum client_outcome outcome,
@@ -269,8 +279,10 @@ void client_explain(const struct client *client, enum client_outcome outcome,
 
     if (outcome == CLIENT_LOST)
         (void)snprintf(ret_text, CLIENT_TEXT_MAX_BYTES,
-                       "no connection to %s port %u: %s; does the router run there?", host,
-                       port, client->why_lost);
+                       "no connection to %s port %u: %s; does the router run there? "
+                       "`sandbox-router --config FILE` starts it, and says on its standard "
+                       "error (as a service: in the journal) what it does",
+                       host, port, client->why_lost);
     else if (outcome == CLIENT_TIMED_OUT)
         (void)snprintf(ret_text, CLIENT_TEXT_MAX_BYTES,
                        "%s: no answer from %s port %u within %" PRIu64

@@ -81,8 +81,11 @@ enum client_outcome client_run(struct client *client, struct client_call *call,
 
 /* Forgets a lost connection, so that the next call makes a new one. */
 void client_reset(struct client *client);
-/* Says goodbye with 1000 and waits a moment for the echo. */
+/* Says goodbye with 1000 and waits a moment for the echo; a signal ends the wait. */
 void client_close(struct client *client);
+/* The same whatever signal was caught. Calls under way are cancelled by it, but for those whose
+ * answer comes ahead of the echo. */
+void client_leave(struct client *client);
 
 /* Why there is no answer, in words, for OUTCOME that is not CLIENT_ANSWERED. */
 void client_explain(const struct client *client, enum client_outcome outcome,

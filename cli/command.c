@@ -1,30 +1,36 @@
-/* command.c - see command.h: the tree, the walk down it, usages. */
+/* command.c - see command.h: the tree, the walk down it, one command line read by its table. */
 #include "command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "colour.h"
 #include "output.h"
 #include "suggest.h"
+#include "usage.h"
 
 /* The tree. */
 
-static int run_help(const struct command *self, int argc, char **argv);
-static int run_version(const struct command *self, int argc, char **argv);
+static int run_help(const struct command_line *line);
+static int run_version(const struct command_line *line);
 
 static const struct command command_help = {
     .name = "help",
     .path = "iii help",
-    .synopsis = "[COMMAND]...",
     .text = "Explain a command.",
+    .flags = COMMAND_LOCAL,
+    .words = { { .name = "COMMAND", .kind = WORD_COMMAND, .repeated = true } },
+    COMMAND_HELP_OPTION,
     .run = run_help,
 };
 
 static const struct command command_version = {
     .name = "version",
     .path = "iii version",
-    .synopsis = "",
     .text = "Print the version.",
+    .flags = COMMAND_LOCAL,
+    COMMAND_HELP_OPTION,
     .run = run_version,
 };
 
@@ -34,7 +40,7 @@ static const struct command command_worker = {
     .name = "worker",
     .path = "iii worker",
     .text = "`iii worker sandbox` is `iii sandbox`.",
-    .hidden = true,
+    .flags = COMMAND_HIDDEN,
     .children = worker_children,
 };
 
@@ -50,45 +56,41 @@ const struct command command_root = {
     .children = root_children,
 };
 
-/* Usages. */
+/* What all have. */
 
-static int describe_children(const struct command *command, struct buf *to)
+static const struct option_row help_rows[] = {
+    { .name = "help",
+      .letter = 'h',
+      .kind = OPTION_FLAG,
+      .offset = offsetof(struct common_options, help),
+      .text = "explain this command" },
+};
+const struct option_table help_option_table = { help_rows, ARRAY_SIZE(help_rows), NULL };
+
+static const struct option_row common_rows[] = {
+    { .name = "address",
+      .kind = OPTION_TEXT,
+      .offset = offsetof(struct common_options, address),
+      .value = "HOST",
+      .text = "the router's host (localhost)" },
+    { .name = "port",
+      .kind = OPTION_NUMBER,
+      .offset = offsetof(struct common_options, port),
+      .value = "N",
+      .text = "the router's port (49134)",
+      .min = 1,
+      .max = 65535 },
+};
+const struct option_table common_option_table = { common_rows, ARRAY_SIZE(common_rows),
+                                                  &help_option_table };
+
+int command_client(struct client *client, const struct common_options *common)
 {
-    int result = buf_printf(to, "Usage: %s COMMAND ...\n\n%s\n\nCommands:\n", command->path,
-                            command->text);
+    struct endpoint endpoint = { .host = common->address,
+                                 .port = (uint16_t)common->port.value };
+    const char *token = getenv("III_AUTH_TOKEN");
 
-    for (size_t i = 0; command->children[i] && result == 0; i++) {
-        const struct command *child = command->children[i];
-
-        if (!child->hidden)
-            result = buf_printf(to, "  %-12s %s\n", child->name, child->text);
-    }
-    return result == 0
-               ? buf_printf(to, "\n`%s COMMAND --help` explains a command.\n", command->path)
-               : result;
-}
-
-static int describe_command(const struct command *command, struct buf *to)
-{
-    int result = buf_printf(to, "Usage: %s %s\n\n%s\n", command->path, command->synopsis,
-                            command->text);
-
-    if (result == 0 && command->details)
-        result = buf_printf(to, "\n%s", command->details);
-    if (result == 0 && command->options.count > 0)
-        result = buf_append_text(to, "\nOptions:\n");
-    return result == 0 ? options_describe(&command->options, to) : result;
-}
-
-void command_usage(const struct command *command, int fd)
-{
-    _cleanup_(buf_done)
-    struct buf text = { 0 };
-    int result = command->children ? describe_children(command, &text)
-                                   : describe_command(command, &text);
-
-    if (result == 0)
-        (void)output_write(fd, text.data, text.size); /* nobody reads it: nothing to be done */
+    return client_init(client, &endpoint, token && *token ? token : NULL);
 }
 
 int command_misused(const struct command *self, const char *format, ...)
@@ -99,22 +101,118 @@ int command_misused(const struct command *self, const char *format, ...)
 
     va_start(arguments, format);
     if (buf_vprintf(&text, format, arguments) == 0)
-        (void)fprintf(stderr, "error: %s\n`%s --help` explains it.\n", buf_text(&text),
-                      self->path);
+        (void)fprintf(stderr, "%serror:%s %s\n`%s --help` explains it.\n",
+                      colour(STDERR_FILENO, COLOUR_RED), colour(STDERR_FILENO, COLOUR_NONE),
+                      buf_text(&text), self->path);
     va_end(arguments);
     return EXIT_CODE_USAGE;
 }
 
-int command_options(const struct command *self, int argc, char **argv, void *values,
-                    struct option_rest *ret_rest)
+/* One command line. */
+
+/* What stands behind `--` are words as well. */
+static void join_tail(struct option_rest *rest)
+{
+    if (!rest->has_command)
+        return;
+    memmove(rest->words + rest->word_count, rest->command,
+            rest->command_count * sizeof(*rest->command));
+    rest->word_count += rest->command_count;
+    rest->has_command = false;
+}
+
+static int check_words(const struct command *self, const struct option_rest *rest)
+{
+    const struct word_row *row = self->words;
+
+    for (size_t i = 0; i < rest->word_count; i++) {
+        if (!row->kind && self->tail == TAIL_PROGRAM)
+            return command_misused(self, "unexpected word %s: the program's stand behind --",
+                                   rest->words[i]);
+        if (!row->kind)
+            return command_misused(self, "unexpected word %s", rest->words[i]);
+        row += !row->repeated;
+    }
+    if (row->kind && !row->repeated)
+        return command_misused(self, "%s is missing", row->name);
+    if (self->tail == TAIL_PROGRAM && rest->command_count == 0)
+        return command_misused(self, "-- CMD... is missing");
+    if (self->tail == TAIL_NONE && rest->has_command)
+        return command_misused(self, "nothing may stand behind --");
+    return EXIT_CODE_DONE;
+}
+
+static int no_memory(void)
+{
+    (void)fputs("error: no memory\n", stderr);
+    return EXIT_CODE_FAILED;
+}
+
+static int with_client(struct command_line *line, int (*run)(const struct command_line *line))
+{
+    struct client client;
+    int code;
+
+    if (line->command->flags & COMMAND_LOCAL)
+        return run(line);
+    if (command_client(&client, line->options) < 0)
+        return no_memory();
+    line->client = &client;
+    code = run(line);
+    client_done(&client);
+    return code;
+}
+
+static int run_line(struct command_line *line, bool help)
+{
+    const struct command *self = line->command;
+    int code;
+
+    if (self->tail == TAIL_WORDS)
+        join_tail(&line->rest);
+    if (help && self->explain && line->rest.word_count > 0)
+        return with_client(line, self->explain);
+    if (help) {
+        usage_print(self, STDOUT_FILENO);
+        return EXIT_CODE_DONE;
+    }
+    code = check_words(self, &line->rest);
+    return code == EXIT_CODE_DONE ? with_client(line, self->run) : code;
+}
+
+static bool has_dashes(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--") == 0)
+            return true;
+    }
+    return false;
+}
+
+static int run_command(const struct command *self, int argc, char **argv)
 {
     _cleanup_(buf_done)
     struct buf error = { 0 };
-    int result = options_parse(&self->options, argc, argv, values, ret_rest, &error);
+    _cleanup_free_ struct common_options *options = malloc(self->options_size);
+    struct command_line line = { .command = self, .options = options };
+    int result;
 
+    if (!options)
+        return no_memory();
+    if (self->flags & COMMAND_RAW) {
+        line.rest = (struct option_rest){ .words = argv, .word_count = (size_t)argc };
+        return run_line(&line, false);
+    }
+    memcpy(options, self->standard, self->options_size);
+    result = options_parse(&self->options, argc, argv, options, &line.rest, &error);
     if (result == 0)
-        return EXIT_CODE_DONE;
-    return command_misused(self, "%s", error.size > 0 ? buf_text(&error) : "no memory");
+        return run_line(&line, options->help);
+    if (error.size == 0)
+        return no_memory();
+    return command_misused(self, "%s%s", buf_text(&error),
+                           self->tail == TAIL_PROGRAM && !has_dashes(argc, argv)
+                               ? " (a program's own words stand behind --)"
+                               : "");
 }
 
 /* The walk. */
@@ -145,7 +243,7 @@ static int unknown(const struct command *parent, const char *word)
 
     suggest_init(&suggest, word, strlen(word));
     for (size_t i = 0; parent->children[i]; i++) {
-        if (!parent->children[i]->hidden)
+        if (!(parent->children[i]->flags & COMMAND_HIDDEN))
             suggest_offer(&suggest, parent->children[i]->name);
     }
     if (suggest.best)
@@ -161,22 +259,27 @@ static bool asks_for_help(const char *word)
 }
 
 /* `iii help sandbox run` */
-static int run_help(const struct command *self, int argc, char **argv)
+static int explain(size_t count, char *const *words)
 {
     const struct command *command = &command_root;
 
-    for (int i = 0; i < argc && command->children; i++) {
-        const struct command *child = command_find(command, argv[i]);
+    for (size_t i = 0; i < count && command->children; i++) {
+        const struct command *child = command_find(command, words[i]);
 
         if (!child)
-            return unknown(command, argv[i]);
+            return unknown(command, words[i]);
         command = child;
     }
-    command_usage(command, STDOUT_FILENO);
+    usage_print(command, STDOUT_FILENO);
     return EXIT_CODE_DONE;
 }
 
-static int run_version(const struct command *self, int argc, char **argv)
+static int run_help(const struct command_line *line)
+{
+    return explain(line->rest.word_count, line->rest.words);
+}
+
+static int run_version(const struct command_line *line)
 {
     return printf("iii %s\n", SANDBOX_VERSION) < 0 || fflush(stdout) != 0 ? EXIT_CODE_FAILED
                                                                           : EXIT_CODE_DONE;
@@ -191,26 +294,17 @@ int command_main(int argc, char **argv)
         const struct command *child;
 
         if (at >= argc) {
-            command_usage(command, STDERR_FILENO);
+            usage_print(command, STDERR_FILENO);
             return EXIT_CODE_USAGE;
         }
         if (asks_for_help(argv[at]))
-            return run_help(command, at - 1, argv + 1);
+            return explain((size_t)at - 1, argv + 1);
         if (command == &command_root && strcmp(argv[at], "--version") == 0)
-            return run_version(command, 0, argv);
+            return run_version(NULL);
         child = command_find(command, argv[at]);
         if (!child)
             return unknown(command, argv[at]);
         command = child;
     }
-    return command->run(command, argc - at, argv + at);
-}
-
-int command_client(struct client *client, const struct target_options *target)
-{
-    struct endpoint endpoint = { .host = target->address,
-                                 .port = (uint16_t)target->port.value };
-    const char *token = getenv("III_AUTH_TOKEN");
-
-    return client_init(client, &endpoint, token && *token ? token : NULL);
+    return run_command(command, argc - at, argv + at);
 }

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "completion.h"
 #include "json_scan.h"
 #include "output.h"
 
@@ -39,9 +40,9 @@ static void offer(struct completion *completion, const char *prefix, const char 
 
 static const struct option_row *row_of(const struct command *command, const char *word)
 {
-    for (size_t i = 0; i < command->options.count; i++) {
-        const struct option_row *row = &command->options.rows[i];
+    const struct option_row *row;
 
+    for (size_t i = 0; (row = options_row(&command->options, i)); i++) {
         if (word[0] == '-' && word[1] == '-' && strcmp(word + 2, row->name) == 0)
             return row;
         if (word[0] == '-' && row->letter && word[1] == row->letter && word[2] == '\0')
@@ -69,6 +70,15 @@ static const char *plain_word(const struct completion *completion, size_t n)
             return word;
     }
     return NULL;
+}
+
+static bool is_behind_dashes(const struct completion *completion)
+{
+    for (size_t i = 0; i < completion->word_count; i++) {
+        if (strcmp(completion->words[i], "--") == 0)
+            return true;
+    }
+    return false;
 }
 
 static size_t count_plain_words(const struct completion *completion)
@@ -99,9 +109,9 @@ static const char *option_value(const struct completion *completion, const char 
 
 /* From the router. */
 
-static struct target_options target_of(const struct completion *completion)
+static struct common_options target_of(const struct completion *completion)
 {
-    struct target_options target = TARGET_STANDARD;
+    struct common_options target = COMMON_STANDARD;
     const char *address = option_value(completion, "--address");
     const char *port = option_value(completion, "--port");
 
@@ -131,7 +141,7 @@ static void offer_members(struct completion *completion, struct span list, const
 static void ask(struct completion *completion, const char *function, const char *list_key,
                 const char *key, const char *prefix)
 {
-    struct target_options target = target_of(completion);
+    struct common_options target = target_of(completion);
     struct client_request request = { .function = function, .payload = span_of_text("{}") };
     struct client_call call = { 0 };
     struct client client;
@@ -194,28 +204,75 @@ static void offer_functions(struct completion *completion)
 
 static void offer_options(struct completion *completion)
 {
-    for (size_t i = 0; i < completion->command->options.count; i++)
-        offer(completion, "--", completion->command->options.rows[i].name, "");
+    const struct option_row *row;
+
+    for (size_t i = 0; (row = options_row(&completion->command->options, i)); i++)
+        offer(completion, "--", row->name, "");
+}
+
+static void offer_children(struct completion *completion, const struct command *parent)
+{
+    for (size_t i = 0; parent->children && parent->children[i]; i++) {
+        if (!(parent->children[i]->flags & COMMAND_HIDDEN))
+            offer(completion, "", parent->children[i]->name, "");
+    }
+}
+
+/* Of the command that the words of `iii help` name. */
+static void offer_commands(struct completion *completion)
+{
+    const struct command *parent = &command_root;
+    const char *word;
+
+    for (size_t i = 0; parent && (word = plain_word(completion, i)); i++)
+        parent = command_find(parent, word);
+    if (parent)
+        offer_children(completion, parent);
+}
+
+static void offer_shells(struct completion *completion)
+{
+    const char *shell;
+
+    for (size_t i = 0; (shell = completion_shell(i)); i++)
+        offer(completion, "", shell, "");
+}
+
+/* The row of the next word. */
+static const struct word_row *word_of(const struct completion *completion)
+{
+    const struct word_row *row = completion->command->words;
+
+    for (size_t i = count_plain_words(completion); i > 0 && row->kind && !row->repeated; i--)
+        row++;
+    return row;
 }
 
 static void offer_words(struct completion *completion)
 {
-    const char *name = completion->command->name;
-    size_t index = count_plain_words(completion);
-
-    if (completion->command == &command_trigger && index == 0)
+    switch (word_of(completion)->kind) {
+    case WORD_COMMAND:
+        offer_commands(completion);
+        break;
+    case WORD_SHELL:
+        offer_shells(completion);
+        break;
+    case WORD_FUNCTION:
         offer_functions(completion);
-    else if (completion->command == &command_trigger)
+        break;
+    case WORD_FIELD:
         offer_fields(completion, plain_word(completion, 0));
-    else if (index == 0 && (strcmp(name, "run") == 0 || strcmp(name, "create") == 0))
+        break;
+    case WORD_IMAGE:
         offer_images(completion, "");
-    else if (index == 0 && (strcmp(name, "exec") == 0 || strcmp(name, "stop") == 0 ||
-                            strcmp(name, "upload") == 0 || strcmp(name, "download") == 0))
+        break;
+    case WORD_SANDBOX:
         offer_ids(completion, "");
-    else if (completion->command == &command_completion && index == 0) {
-        offer(completion, "", "bash", "");
-        offer(completion, "", "zsh", "");
-        offer(completion, "", "fish", "");
+        break;
+    case WORD_NONE:
+    case WORD_LOCAL: /* the shell's own */
+    case WORD_REMOTE:
+        break;
     }
 }
 
@@ -227,27 +284,25 @@ static void complete(struct completion *completion)
                              : "";
 
     if (command->children) {
-        for (size_t i = 0; command->children[i]; i++) {
-            if (!command->children[i]->hidden)
-                offer(completion, "", command->children[i]->name, "");
-        }
+        offer_children(completion, command);
         return;
     }
-    if (wants_value(command, before))
-        return; /* free text */
+    if (wants_value(command, before) || is_behind_dashes(completion))
+        return; /* free text, or a program's own words */
     if (completion->last[0] == '-')
         offer_options(completion);
     else
         offer_words(completion);
 }
 
-static int run_complete(const struct command *self, int argc, char **argv)
+static int run_complete(const struct command_line *line)
 {
+    const struct option_rest *rest = &line->rest;
     struct completion completion = {
         .command = &command_root,
-        .words = argv,
-        .last = argc > 0 ? argv[argc - 1] : "",
-        .word_count = argc > 0 ? (size_t)argc - 1 : 0,
+        .words = rest->words,
+        .last = rest->word_count > 0 ? rest->words[rest->word_count - 1] : "",
+        .word_count = rest->word_count > 0 ? rest->word_count - 1 : 0,
     };
 
     while (completion.word_count > 0 && completion.command->children) {
@@ -268,8 +323,9 @@ static int run_complete(const struct command *self, int argc, char **argv)
 const struct command command_complete = {
     .name = "__complete",
     .path = "iii __complete",
-    .synopsis = "WORD...",
     .text = "Candidates for the last word; for the completion scripts.",
-    .hidden = true,
+    .flags = COMMAND_LOCAL | COMMAND_HIDDEN | COMMAND_RAW,
+    .words = { { .name = "WORD", .kind = WORD_FIELD, .repeated = true } },
+    COMMAND_HELP_OPTION,
     .run = run_complete,
 };

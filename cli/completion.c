@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "completion.h"
 #include "output.h"
 
 /* bash breaks words at ':' and '=': what is before the last of them stands there already. */
@@ -46,42 +47,34 @@ static const struct {
     const char *script;
 } scripts[] = { { "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script } };
 
-struct completion_options {
-    bool help;
-};
-
-static int run_completion(const struct command *self, int argc, char **argv)
+const char *completion_shell(size_t i)
 {
-    struct completion_options options = { 0 };
-    struct option_rest rest;
-    int code = command_options(self, argc, argv, &options, &rest);
+    return i < ARRAY_SIZE(scripts) ? scripts[i].shell : NULL;
+}
 
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (options.help) {
-        command_usage(self, STDOUT_FILENO);
-        return EXIT_CODE_DONE;
-    }
-    for (size_t i = 0; rest.word_count == 1 && i < ARRAY_SIZE(scripts); i++) {
+static int run_completion(const struct command_line *line)
+{
+    const char *shell = line->rest.words[0];
+
+    for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
         const char *script = scripts[i].script;
 
-        if (strcmp(rest.words[0], scripts[i].shell) == 0)
+        if (strcmp(shell, scripts[i].shell) == 0)
             return output_write(STDOUT_FILENO, script, strlen(script)) < 0 ? EXIT_CODE_FAILED
                                                                            : EXIT_CODE_DONE;
     }
-    return command_misused(self, "wants bash, zsh or fish");
+    return command_misused(line->command, "no script for %s: bash, zsh or fish", shell);
 }
-
-static const struct option_row rows[] = { HELP_OPTION(struct completion_options) };
 
 const struct command command_completion = {
     .name = "completion",
     .path = "iii completion",
-    .synopsis = "bash|zsh|fish",
     .text = "Print a completion script for a shell.",
     .details = "  source <(iii completion bash)\n"
                "  source <(iii completion zsh)\n"
                "  iii completion fish | source\n",
-    .options = { rows, ARRAY_SIZE(rows) },
+    .flags = COMMAND_LOCAL,
+    .words = { { .name = "SHELL", .kind = WORD_SHELL } },
+    COMMAND_HELP_OPTION,
     .run = run_completion,
 };

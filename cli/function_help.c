@@ -184,19 +184,10 @@ static int ask(struct client *client, uint64_t timeout_ms, const char *function)
     return code;
 }
 
-int function_help(const struct target_options *target, uint64_t timeout_ms,
-                  const char *function)
+int function_help(struct client *client, uint64_t timeout_ms, const char *function)
 {
-    struct client client;
-    int result = command_client(&client, target);
-    int code;
+    int code = ask(client, timeout_ms, function);
 
-    if (result < 0) {
-        (void)fprintf(stderr, "Error: %s\n", strerror(-result));
-        return EXIT_CODE_FAILED;
-    }
-    code = ask(&client, timeout_ms, function);
-    client_close(&client);
-    client_done(&client);
+    client_close(client);
     return code;
 }

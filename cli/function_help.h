@@ -5,5 +5,4 @@
 #include "command.h"
 
 /* Asks the router; when that is away, the built-in tables. The result is the exit code. */
-int function_help(const struct target_options *target, uint64_t timeout_ms,
-                  const char *function);
+int function_help(struct client *client, uint64_t timeout_ms, const char *function);

@@ -9,6 +9,7 @@
 #include "output.h"
 #include "program_output.h"
 #include "sandbox_call.h"
+#include "sink.h"
 
 #define RESULT_MAX_BYTES (4u * 1024 * 1024)
 
@@ -16,7 +17,7 @@ enum { STREAM_RESULT, STREAM_STDOUT, STREAM_STDERR, STREAMS };
 
 struct live_stream {
     struct transfer transfer;
-    int fd; /* -1: into `text` */
+    struct sink sink; /* fd -1: into `text` */
     struct buf text;
 };
 
@@ -74,6 +75,11 @@ static void take_text(struct live_stream *stream, struct span text)
         transfer_fail(&stream->transfer, "%s", buf_text(&error));
 }
 
+static void fail_to_write(struct live_stream *stream, int error)
+{
+    transfer_fail(&stream->transfer, "cannot write the program's output: %s", strerror(-error));
+}
+
 static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size)
 {
     struct live_stream *stream = ctx;
@@ -83,15 +89,29 @@ static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size
         take_text(stream, (struct span){ (const char *)data, size });
         return;
     }
-    if (stream->fd >= 0)
-        result = output_write(stream->fd, data, size);
+    if (stream->sink.fd >= 0)
+        result = sink_write(&stream->sink, data, size);
     else
         result = stream->text.size + size > RESULT_MAX_BYTES
                      ? -EMSGSIZE
                      : buf_append(&stream->text, data, size);
     if (result < 0)
-        transfer_fail(&stream->transfer, "cannot write the program's output: %s",
-                      strerror(-result));
+        fail_to_write(stream, result);
+    else if (sink_is_full(&stream->sink))
+        web_socket_pause(stream->transfer.socket);
+}
+
+/* The reader of our output caught up. */
+static void on_drained(void *ctx, int error)
+{
+    struct live_stream *stream = ctx;
+
+    if (error < 0)
+        fail_to_write(stream, error);
+    if (stream->transfer.socket)
+        web_socket_resume(stream->transfer.socket);
+    else
+        stream->transfer.over = true;
 }
 
 static void on_closed(void *ctx, unsigned code, const char *why)
@@ -99,7 +119,7 @@ static void on_closed(void *ctx, unsigned code, const char *why)
     struct live_stream *stream = ctx;
 
     web_socket_free(take_ptr(stream->transfer.socket));
-    stream->transfer.over = true;
+    stream->transfer.over = !sink_is_full(&stream->sink); /* else on_drained() */
     if (code != WEBSOCKET_CLOSE_NORMAL)
         transfer_fail(&stream->transfer, "the channel broke: %s", *why ? why : "no reason");
 }
@@ -216,21 +236,34 @@ static int call_and_follow(struct live_program *program, const struct live_progr
     return code;
 }
 
+static void prepare_stream(struct live_program *program, int index)
+{
+    static const int fds[STREAMS] = {
+        [STREAM_RESULT] = -1,
+        [STREAM_STDOUT] = STDOUT_FILENO,
+        [STREAM_STDERR] = STDERR_FILENO,
+    };
+    struct live_stream *stream = &program->streams[index];
+
+    stream->transfer.client = program->client;
+    stream->sink = (struct sink){
+        .loop = program->client->loop,
+        .fd = fds[index],
+        .drained = on_drained,
+        .ctx = stream,
+    };
+}
+
 int live_program_run(struct client *client, const struct live_program_spec *spec)
 {
     struct live_program program = {
         .client = client,
-        .streams = {
-            [STREAM_RESULT] = { .fd = -1 },
-            [STREAM_STDOUT] = { .fd = STDOUT_FILENO },
-            [STREAM_STDERR] = { .fd = STDERR_FILENO },
-        },
     };
     int code = EXIT_CODE_DONE;
 
     program.input.transfer.client = client;
     for (int i = 0; i < STREAMS; i++)
-        program.streams[i].transfer.client = client;
+        prepare_stream(&program, i);
     if (spec->input)
         code = begin_input(&program, spec->payload);
     if (code == EXIT_CODE_DONE)
@@ -238,6 +271,7 @@ int live_program_run(struct client *client, const struct live_program_spec *spec
     live_input_done(&program.input);
     for (int i = 0; i < STREAMS; i++) {
         web_socket_free(program.streams[i].transfer.socket);
+        sink_done(&program.streams[i].sink);
         buf_done(&program.streams[i].text);
     }
     return code;

@@ -19,6 +19,13 @@ static int complain(struct buf *ret_error, const char *format, ...)
     return result < 0 ? result : -EINVAL;
 }
 
+const struct option_row *options_row(const struct option_table *table, size_t i)
+{
+    for (; table && i >= table->count; table = table->more)
+        i -= table->count;
+    return table ? &table->rows[i] : NULL;
+}
+
 /* Values. */
 
 /* Digits alone, at most 64 bits; *ret_end is behind them. */
@@ -89,6 +96,8 @@ static int store_text(const struct option_row *row, char *text, void *place,
         *(const char **)place = text;
         return 0;
     }
+    if (strchr(text, '=') == NULL || text[0] == '=')
+        return complain(ret_error, "--%s %s: wants NAME=VALUE", row->name, text);
     if (texts->count == OPTION_TEXTS_MAX)
         return complain(ret_error, "--%s: given more than %d times", row->name,
                         OPTION_TEXTS_MAX);
@@ -100,7 +109,7 @@ static int store(const struct option_row *row, char *text, void *values, struct 
 {
     void *place = (char *)values + row->offset;
 
-    if (row->kind == OPTION_TEXT || row->kind == OPTION_TEXTS)
+    if (row->kind == OPTION_TEXT || row->kind == OPTION_PAIRS)
         return store_text(row, text, place, ret_error);
     return store_number(row, text, place, ret_error);
 }
@@ -110,8 +119,9 @@ static int store(const struct option_row *row, char *text, void *values, struct 
 static const struct option_row *find_row(const struct option_table *table, const char *word,
                                          size_t name_size)
 {
-    for (size_t i = 0; i < table->count; i++) {
-        const struct option_row *row = &table->rows[i];
+    const struct option_row *row;
+
+    for (size_t i = 0; (row = options_row(table, i)); i++) {
         bool is_letter = word[1] != '-' && row->letter && word[1] == row->letter;
 
         if (is_letter && name_size == 2)
@@ -126,12 +136,13 @@ static const struct option_row *find_row(const struct option_table *table, const
 static int complain_unknown(const struct option_table *table, const char *word,
                             size_t name_size, struct buf *ret_error)
 {
+    const struct option_row *row;
     struct suggest suggest;
     int result = complain(ret_error, "unknown option %.*s", (int)name_size, word);
 
     suggest_init(&suggest, word + 2, name_size > 2 ? name_size - 2 : 0);
-    for (size_t i = 0; i < table->count; i++)
-        suggest_offer(&suggest, table->rows[i].name);
+    for (size_t i = 0; (row = options_row(table, i)); i++)
+        suggest_offer(&suggest, row->name);
     if (suggest.best && buf_printf(ret_error, "; did you mean --%s?", suggest.best) < 0)
         return -ENOMEM;
     return result;
@@ -186,10 +197,10 @@ int options_parse(const struct option_table *table, int argc, char **argv, void 
 
 int options_describe(const struct option_table *table, struct buf *to)
 {
+    const struct option_row *row;
     int result = 0;
 
-    for (size_t i = 0; i < table->count && result == 0; i++) {
-        const struct option_row *row = &table->rows[i];
+    for (size_t i = 0; result == 0 && (row = options_row(table, i)); i++) {
         char name[64], letter[8] = "    ";
 
         if (row->letter)

@@ -13,7 +13,7 @@ enum option_kind {
     OPTION_TEXT,     /* const char * */
     OPTION_NUMBER,   /* struct option_number: min to max */
     OPTION_DURATION, /* the same, in ms: 500ms, 30s, 5m, a bare number is seconds */
-    OPTION_TEXTS     /* struct option_texts: may be repeated */
+    OPTION_PAIRS     /* struct option_texts: NAME=VALUE, may be repeated */
 };
 
 struct option_number {
@@ -37,10 +37,15 @@ struct option_row {
     uint64_t min, max;
 };
 
+/* Tables may share their last rows. */
 struct option_table {
     const struct option_row *rows;
     size_t count;
+    const struct option_table *more; /* NULL: that is all */
 };
+
+/* The I-th row of the table and of those behind it; NULL: there are no more. */
+const struct option_row *options_row(const struct option_table *table, size_t i);
 
 /* What is no option. All point into argv. */
 struct option_rest {

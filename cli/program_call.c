@@ -4,9 +4,33 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base64.h"
 #include "live_program.h"
 #include "program_output.h"
 #include "sandbox_call.h"
+#include "whole_input.h"
+
+/* A terminal is left to those who start us from one, unless they say otherwise. */
+static bool has_input(const struct program_call *program)
+{
+    return fcntl(STDIN_FILENO, F_GETFL) >= 0 && (program->input || !isatty(STDIN_FILENO));
+}
+
+static int put_input(struct client *client, const struct program_call *program)
+{
+    _cleanup_(buf_done)
+    struct buf input = { 0 };
+    _cleanup_(buf_done)
+    struct buf text = { 0 };
+    int code = whole_input_read(client, program->wait_ms, &input);
+
+    if (code != EXIT_CODE_DONE)
+        return code;
+    if (base64_encode(&text, input.data, input.size) < 0 || !buf_text(&text))
+        return sandbox_complain("no memory");
+    payload_text(program->payload, "stdin", buf_text(&text));
+    return EXIT_CODE_DONE;
+}
 
 static int run_to_end(struct client *client, const struct program_call *program)
 {
@@ -15,6 +39,11 @@ static int run_to_end(struct client *client, const struct program_call *program)
     struct client_call call = { 0 };
     int code;
 
+    if (has_input(program)) {
+        code = put_input(client, program);
+        if (code != EXIT_CODE_DONE)
+            return code;
+    }
     if (payload_end(program->payload, &request.payload) == 0)
         outcome = client_run(client, &call, &request, client_now_ms(client) + program->wait_ms);
     code = outcome == CLIENT_ANSWERED
@@ -22,12 +51,6 @@ static int run_to_end(struct client *client, const struct program_call *program)
                : sandbox_outcome(client, &call, outcome, request.function, program->wait_ms);
     client_call_done(&call);
     return code;
-}
-
-/* A terminal is left to those who start us from one, unless they say otherwise. */
-static bool has_input(const struct program_call *program)
-{
-    return fcntl(STDIN_FILENO, F_GETFL) >= 0 && (program->input || !isatty(STDIN_FILENO));
 }
 
 int program_run(struct client *client, const struct program_call *call)

@@ -1,5 +1,6 @@
 /* program_call.h - a program in a sandbox, for `iii sandbox exec` and `run`: with its output as
- * it comes where the adapter can (live_program.h), else at its end (program_output.h). */
+ * it comes where the adapter can (live_program.h), else with stdin as a whole before it
+ * (whole_input.h) and output at its end (program_output.h). */
 #pragma once
 
 #include "client.h"

@@ -3,21 +3,43 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "colour.h"
 #include "json_scan.h"
 #include "output.h"
+#include "progress_line.h"
 
 #define REDRAW_MS 100
+#define COLUMNS_UNKNOWN 80u
+#define WIPE "\r\033[K"
 
-static void draw(struct progress *progress)
+static unsigned columns(void)
 {
-    uint64_t tenths = (loop_now_ms(progress->loop) - progress->begun_ms) / 100;
-    char line[PROGRESS_TEXT_MAX_BYTES + 64];
-    int size = snprintf(line, sizeof(line), "\r\033[K%s… %" PRIu64 ".%" PRIu64 "s",
-                        progress->text, tenths / 10, tenths % 10);
+    struct winsize size;
 
-    (void)output_write(STDERR_FILENO, line, (size_t)size); /* a hint, no more */
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return COLUMNS_UNKNOWN;
+    return size.ws_col;
+}
+
+static void draw(const struct progress *progress)
+{
+    uint64_t now_ms = loop_now_ms(progress->loop);
+    const struct progress_line line = {
+        .step = progress->step,
+        .has_bytes = progress->has_bytes,
+        .done_bytes = progress->done_bytes,
+        .total_bytes = progress->total_bytes,
+        .step_ms = now_ms - progress->step_begun_ms,
+        .elapsed_ms = now_ms - progress->begun_ms,
+    };
+    char text[sizeof(WIPE) + PROGRESS_LINE_MAX_BYTES] = WIPE;
+    size_t size = sizeof(WIPE) - 1;
+
+    size += progress_line_write(&line, columns(), text + size);
+    (void)output_write(STDERR_FILENO, text, size); /* a hint, no more */
 }
 
 static void on_timer(void *ctx)
@@ -28,45 +50,45 @@ static void on_timer(void *ctx)
     loop_timer_arm(progress->timer, REDRAW_MS);
 }
 
-void progress_begin(struct progress *progress, struct loop *loop, const char *text)
+void progress_begin(struct progress *progress, struct loop *loop, const char *step)
 {
     *progress = (struct progress){ .loop = loop, .begun_ms = loop_now_ms(loop) };
-    if (!isatty(STDERR_FILENO) ||
+    if (!colour_is_screen(STDERR_FILENO) ||
         loop_timer_new(loop, on_timer, progress, &progress->timer) < 0)
         return;
-    progress_step(progress, text);
+    progress_step(progress, step);
     loop_timer_arm(progress->timer, REDRAW_MS);
 }
 
-void progress_step(struct progress *progress, const char *text)
+void progress_step(struct progress *progress, const char *step)
 {
-    if (!progress->timer)
+    if (!progress->timer || progress->step == step)
         return;
-    (void)snprintf(progress->text, sizeof(progress->text), "%s", text); /* cut is fine */
+    progress->step = step;
+    progress->step_begun_ms = loop_now_ms(progress->loop);
+    progress->has_bytes = false;
     draw(progress);
 }
 
-void progress_bytes(struct progress *progress, const char *verb, uint64_t bytes)
+void progress_bytes(struct progress *progress, uint64_t done_bytes, uint64_t total_bytes)
 {
-    if (progress->timer)
-        (void)snprintf(progress->text, sizeof(progress->text), "%s, %" PRIu64 " KiB", verb,
-                       bytes / 1024);
+    bool first = !progress->has_bytes;
+
+    progress->has_bytes = true;
+    progress->done_bytes = done_bytes;
+    progress->total_bytes = total_bytes;
+    if (first && progress->timer)
+        draw(progress);
 }
 
-/* What a pull has done, in percent where the total is known. */
 static void pulling(struct progress *progress, struct span event)
 {
     uint64_t done = 0, total = 0;
-    char text[PROGRESS_TEXT_MAX_BYTES];
 
     (void)json_as_u64(json_get(event, "progress_bytes"), &done); /* 0 when it is not there */
     (void)json_as_u64(json_get(event, "total_bytes"), &total);
-    if (total > 0 && done <= total)
-        (void)snprintf(text, sizeof(text), "pulling image, %u %%",
-                       (unsigned)((double)done * 100.0 / (double)total));
-    else
-        (void)snprintf(text, sizeof(text), "pulling image, %" PRIu64 " KiB", done / 1024);
-    progress_step(progress, text);
+    progress_step(progress, "pulling image");
+    progress_bytes(progress, done, total);
 }
 
 void progress_event(void *ctx, struct span event)
@@ -91,8 +113,9 @@ void progress_end(struct progress *progress, const char *summary)
         return;
     tenths = (loop_now_ms(progress->loop) - progress->begun_ms) / 100;
     loop_timer_free(take_ptr(progress->timer));
-    (void)fputs("\r\033[K", stderr);
+    (void)fputs(WIPE, stderr);
     if (summary)
-        (void)fprintf(stderr, "✓ %s in %" PRIu64 ".%" PRIu64 "s\n", summary, tenths / 10,
-                      tenths % 10);
+        (void)fprintf(stderr, "%s✓%s %s in %" PRIu64 ".%" PRIu64 "s\n",
+                      colour(STDERR_FILENO, COLOUR_GREEN), colour(STDERR_FILENO, COLOUR_NONE),
+                      summary, tenths / 10, tenths % 10);
 }

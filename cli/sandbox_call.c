@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "colour.h"
 #include "json_scan.h"
 #include "output.h"
 
@@ -11,7 +13,8 @@ int sandbox_complain(const char *format, ...)
 {
     va_list arguments;
 
-    (void)fputs("error: ", stderr);
+    (void)fprintf(stderr, "%serror:%s ", colour(STDERR_FILENO, COLOUR_RED),
+                  colour(STDERR_FILENO, COLOUR_NONE));
     va_start(arguments, format);
     (void)vfprintf(stderr, format, arguments);
     va_end(arguments);
@@ -84,15 +87,6 @@ int sandbox_call(struct client *client, struct client_call *call, const char *fu
         return sandbox_complain("%s", strerror(-result));
     outcome = client_run(client, call, &request, client_now_ms(client) + timeout_ms);
     return sandbox_outcome(client, call, outcome, function, timeout_ms);
-}
-
-int sandbox_check_env(const struct command *self, const struct option_texts *env)
-{
-    for (size_t i = 0; i < env->count; i++) {
-        if (strchr(env->items[i], '=') == NULL || env->items[i][0] == '=')
-            return command_misused(self, "-e %s: wants NAME=VALUE", env->items[i]);
-    }
-    return EXIT_CODE_DONE;
 }
 
 void sandbox_put_env(struct payload *payload, const struct option_texts *env)

@@ -31,7 +31,5 @@ struct span sandbox_result(const struct client_call *call);
 int sandbox_envelope(const struct client_call *call, struct buf *ret_json,
                      struct span *ret_envelope);
 
-/* `-e K=V`: each has a name and a `=`. EXIT_CODE_DONE, or EXIT_CODE_USAGE after saying so. */
-int sandbox_check_env(const struct command *self, const struct option_texts *env);
-/* Adds them to the payload, if there are any. */
+/* Adds `-e K=V` to the payload, if there are any. */
 void sandbox_put_env(struct payload *payload, const struct option_texts *env);

@@ -1,21 +1,19 @@
 /* sandbox_create.c - `iii sandbox create`. */
+#include <errno.h>
 #include <stdio.h>
 
-#include "json_scan.h"
-#include "output.h"
-#include "progress.h"
 #include "sandbox.h"
 #include "sandbox_call.h"
+#include "sandbox_life.h"
 
 struct create_options {
-    struct target_options target;
+    struct common_options common;
     struct option_number cpus;
     struct option_number memory_mb;
     struct option_number idle_timeout_ms;
     const char *name;
     bool network;
     struct option_texts env;
-    bool help;
 };
 
 static void write_payload(const struct create_options *options, const char *image,
@@ -36,62 +34,30 @@ static void write_payload(const struct create_options *options, const char *imag
     sandbox_put_env(payload, &options->env);
 }
 
-static int print_id(const struct client_call *call)
+/* A sandbox whose id nobody gets is not left behind. */
+static int print_id(struct sandbox_life *life)
 {
-    _cleanup_(buf_done)
-    struct buf id = { 0 };
-    int result = output_member_text(sandbox_result(call), "sandbox_id", &id);
-
-    if (result < 0 || !buf_text(&id))
-        return sandbox_complain("no memory");
-    if (printf("%s\n", buf_text(&id)) < 0 || fflush(stdout) != 0)
-        return sandbox_complain("cannot write to stdout");
-    return EXIT_CODE_DONE;
+    if (printf("%s\n", buf_text(&life->id)) >= 0 && fflush(stdout) == 0)
+        return EXIT_CODE_DONE;
+    (void)sandbox_complain("cannot write to stdout: %s", strerror(errno));
+    sandbox_life_end(life);
+    return EXIT_CODE_FAILED;
 }
 
-static int create(struct client *client, const struct create_options *options,
-                  const char *image)
+static int run_create(const struct command_line *line)
 {
+    struct sandbox_life life = { .client = line->client, .summary = "sandbox ready" };
     struct payload payload = { 0 };
-    struct progress progress;
-    struct client_call call = { .progress = progress_event, .progress_ctx = &progress };
     int code;
 
-    write_payload(options, image, &payload);
-    progress_begin(&progress, client->loop, "creating");
-    code = sandbox_call(client, &call, "sandbox::create", &payload, SANDBOX_CREATE_TIMEOUT_MS);
-    progress_end(&progress, code == EXIT_CODE_DONE ? "sandbox ready" : NULL);
-    if (code == EXIT_CODE_DONE) {
-        code = print_id(&call);
-        client_close(client);
-    }
-    client_call_done(&call);
+    write_payload(line->options, line->rest.words[0], &payload);
+    code = sandbox_life_begin(&life, &payload);
+    if (code == EXIT_CODE_DONE)
+        code = print_id(&life);
+    if (code == EXIT_CODE_DONE)
+        client_close(line->client);
+    sandbox_life_done(&life);
     payload_done(&payload);
-    return code;
-}
-
-static int run_create(const struct command *self, int argc, char **argv)
-{
-    struct create_options options = { .target = TARGET_STANDARD };
-    struct option_rest rest;
-    struct client client;
-    int code = command_options(self, argc, argv, &options, &rest);
-
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (options.help) {
-        command_usage(self, 1);
-        return EXIT_CODE_DONE;
-    }
-    if (rest.word_count != 1 || rest.has_command)
-        return command_misused(self, "wants one IMAGE");
-    code = sandbox_check_env(self, &options.env);
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (command_client(&client, &options.target) < 0)
-        return sandbox_complain("no memory");
-    code = create(&client, &options, rest.words[0]);
-    client_done(&client);
     return code;
 }
 
@@ -118,18 +84,16 @@ static const struct option_row rows[] = {
     { .name = "network", .kind = OPTION_FLAG, ROW(network, .text = "outgoing network access") },
     { .name = "env",
       .letter = 'e',
-      .kind = OPTION_TEXTS,
+      .kind = OPTION_PAIRS,
       .value = "K=V",
       ROW(env, .text = "environment of every exec; may be repeated") },
-    TARGET_OPTIONS(struct create_options),
-    HELP_OPTION(struct create_options),
 };
 
 const struct command command_sandbox_create = {
     .name = "create",
     .path = "iii sandbox create",
-    .synopsis = "IMAGE [OPTIONS]",
     .text = "Boot a sandbox and print its id.",
-    .options = { rows, ARRAY_SIZE(rows) },
+    .words = { { .name = "IMAGE", .kind = WORD_IMAGE } },
+    COMMAND_OPTIONS(struct create_options, rows),
     .run = run_create,
 };

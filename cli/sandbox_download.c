@@ -13,20 +13,18 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "sandbox_call.h"
+#include "sink.h"
 #include "transfer.h"
-
-struct download_options {
-    struct target_options target;
-    bool help;
-};
 
 struct download {
     struct transfer transfer;
-    struct client client;
+    struct client *client;
     char *const *words; /* ID, REMOTE, LOCAL */
     int fd;
     char *temporary; /* NULL: fd is written to directly */
     bool to_stdout;
+    uint64_t size_bytes; /* as the reply says */
+    struct sink sink;
     struct progress progress;
 };
 
@@ -100,6 +98,29 @@ static void take_text(struct download *download, struct span text)
         transfer_fail(&download->transfer, "%s", buf_text(&error));
 }
 
+/* While nobody reads what we write, nothing is taken. */
+static void hold(struct download *download, bool held)
+{
+    download->transfer.held = held;
+    if (!download->transfer.socket)
+        return;
+    if (held)
+        web_socket_pause(download->transfer.socket);
+    else
+        web_socket_resume(download->transfer.socket);
+}
+
+static void on_drained(void *ctx, int error)
+{
+    struct download *download = ctx;
+
+    if (error < 0)
+        transfer_fail(&download->transfer, "%s: %s", download->words[2], strerror(-error));
+    transfer_moved(&download->transfer, 0);
+    hold(download, false);
+    download->transfer.over = !download->transfer.socket;
+}
+
 static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size)
 {
     struct download *download = ctx;
@@ -109,11 +130,12 @@ static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size
         take_text(download, (struct span){ (const char *)data, size });
         return;
     }
-    result = output_write(download->fd, data, size);
+    result = sink_write(&download->sink, data, size);
     if (result < 0)
         transfer_fail(&download->transfer, "%s: %s", download->words[2], strerror(-result));
+    hold(download, sink_is_full(&download->sink));
     transfer_moved(&download->transfer, size);
-    progress_bytes(&download->progress, "downloading", download->transfer.bytes);
+    progress_bytes(&download->progress, download->transfer.bytes, download->size_bytes);
 }
 
 static void on_closed(void *ctx, unsigned code, const char *why)
@@ -121,7 +143,7 @@ static void on_closed(void *ctx, unsigned code, const char *why)
     struct download *download = ctx;
 
     web_socket_free(take_ptr(download->transfer.socket));
-    download->transfer.over = true;
+    download->transfer.over = !sink_is_full(&download->sink); /* else on_drained() */
     if (code != WEBSOCKET_CLOSE_NORMAL)
         transfer_fail(&download->transfer, "the channel broke: %s", *why ? why : "no reason");
 }
@@ -143,23 +165,24 @@ static int receive(struct download *download, const struct client_call *read)
 {
     struct span reply = sandbox_result(read);
     enum client_outcome outcome;
-    uint64_t size;
     int result;
 
-    if (json_as_u64(json_get(reply, "size"), &size) < 0)
+    if (json_as_u64(json_get(reply, "size"), &download->size_bytes) < 0)
         return sandbox_complain("the reply has no size");
     result = transfer_open(&download->transfer, json_get(reply, "content"), false,
                            &socket_events, download);
     if (result < 0)
         return sandbox_complain("the reply's channel: %s", strerror(-result));
+    progress_begin(&download->progress, download->client->loop, "downloading");
     outcome = transfer_wait(&download->transfer, is_over, download);
+    progress_end(&download->progress, NULL);
     if (!download->transfer.failed && outcome == CLIENT_ANSWERED &&
-        download->transfer.bytes < size)
+        download->transfer.bytes < download->size_bytes)
         transfer_fail(&download->transfer, "only %" PRIu64 " of %" PRIu64 " bytes came",
-                      download->transfer.bytes, size);
+                      download->transfer.bytes, download->size_bytes);
     if (download->transfer.failed)
         return sandbox_complain("%s", download->transfer.why);
-    return sandbox_outcome(&download->client, read, outcome, "sandbox::fs::read",
+    return sandbox_outcome(download->client, read, outcome, "sandbox::fs::read",
                            TRANSFER_IDLE_MS);
 }
 
@@ -183,9 +206,14 @@ static int read_file(struct download *download, const struct client_call *read)
         (void)settle_local(download, false); /* the first error counts */
         return sandbox_complain("%s: %s", download->words[2], strerror(-result));
     }
-    progress_begin(&download->progress, download->client.loop, "downloading");
+    download->sink = (struct sink){
+        .loop = download->client->loop,
+        .fd = download->fd,
+        .drained = on_drained,
+        .ctx = download,
+    };
     code = receive(download, read);
-    progress_end(&download->progress, NULL);
+    sink_done(&download->sink);
     result = settle_local(download, code == EXIT_CODE_DONE);
     if (code == EXIT_CODE_DONE && result < 0)
         return sandbox_complain("%s: %s", download->words[2], strerror(-result));
@@ -200,52 +228,38 @@ static int download_file(struct download *download)
 
     payload_text(&payload, "sandbox_id", download->words[0]);
     payload_text(&payload, "path", download->words[1]);
-    code = sandbox_call(&download->client, &read, "sandbox::fs::read", &payload,
+    code = sandbox_call(download->client, &read, "sandbox::fs::read", &payload,
                         SANDBOX_CALL_TIMEOUT_MS);
     if (code == EXIT_CODE_DONE)
         code = read_file(download, &read);
     web_socket_free(download->transfer.socket);
     if (code == EXIT_CODE_DONE)
-        client_close(&download->client);
+        client_close(download->client);
     client_call_done(&read);
     payload_done(&payload);
     return code;
 }
 
-static int run_download(const struct command *self, int argc, char **argv)
+static int run_download(const struct command_line *line)
 {
-    struct download_options options = { .target = TARGET_STANDARD };
-    struct option_rest rest;
-    struct download download = { .fd = -1 };
-    int code = command_options(self, argc, argv, &options, &rest);
+    struct download download = {
+        .client = line->client,
+        .transfer = { .client = line->client },
+        .words = line->rest.words,
+        .fd = -1,
+    };
 
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (options.help) {
-        command_usage(self, 1);
-        return EXIT_CODE_DONE;
-    }
-    if (rest.word_count != 3 || rest.has_command)
-        return command_misused(self, "wants ID, REMOTE and LOCAL (or -)");
-    download.words = rest.words;
-    if (command_client(&download.client, &options.target) < 0)
-        return sandbox_complain("no memory");
-    download.transfer.client = &download.client;
-    code = download_file(&download);
-    client_done(&download.client);
-    return code;
+    return download_file(&download);
 }
-
-static const struct option_row rows[] = {
-    TARGET_OPTIONS(struct download_options),
-    HELP_OPTION(struct download_options),
-};
 
 const struct command command_sandbox_download = {
     .name = "download",
     .path = "iii sandbox download",
-    .synopsis = "ID REMOTE LOCAL|- [OPTIONS]",
     .text = "Read a file of a sandbox into a local one, or to stdout.",
-    .options = { rows, ARRAY_SIZE(rows) },
+    .details = "LOCAL - is stdout. What goes wrong leaves the old file.\n",
+    .words = { { .name = "ID", .kind = WORD_SANDBOX },
+               { .name = "REMOTE", .kind = WORD_REMOTE },
+               { .name = "LOCAL", .kind = WORD_LOCAL } },
+    COMMAND_COMMON_OPTIONS,
     .run = run_download,
 };

@@ -5,16 +5,16 @@
 #include "sandbox_call.h"
 
 struct exec_options {
-    struct target_options target;
+    struct common_options common;
     struct option_number timeout_ms;
     struct option_texts env;
     bool input;
-    bool help;
 };
 
-static int exec(struct client *client, const struct exec_options *options,
-                const struct option_rest *rest)
+static int run_exec(const struct command_line *line)
 {
+    const struct exec_options *options = line->options;
+    const struct option_rest *rest = &line->rest;
     struct payload payload = { 0 };
     struct program_call call = {
         .payload = &payload,
@@ -30,37 +30,10 @@ static int exec(struct client *client, const struct exec_options *options,
     if (options->timeout_ms.given)
         payload_number(&payload, "timeout_ms", options->timeout_ms.value);
     sandbox_put_env(&payload, &options->env);
-    code = program_run(client, &call);
-    if (code < 128 || client->interrupt.caught == 0)
-        client_close(client);
+    code = program_run(line->client, &call);
+    if (code < 128 || line->client->interrupt.caught == 0)
+        client_close(line->client);
     payload_done(&payload);
-    return code;
-}
-
-static int run_exec(const struct command *self, int argc, char **argv)
-{
-    struct exec_options options = { .target = TARGET_STANDARD };
-    struct option_rest rest;
-    struct client client;
-    int code = command_options(self, argc, argv, &options, &rest);
-
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (options.help) {
-        command_usage(self, 1);
-        return EXIT_CODE_DONE;
-    }
-    if (rest.word_count != 1)
-        return command_misused(self, "wants one ID before --");
-    if (rest.command_count == 0)
-        return command_misused(self, "wants -- and a command");
-    code = sandbox_check_env(self, &options.env);
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (command_client(&client, &options.target) < 0)
-        return sandbox_complain("no memory");
-    code = exec(&client, &options, &rest);
-    client_done(&client);
     return code;
 }
 
@@ -73,20 +46,19 @@ static const struct option_row rows[] = {
       .max = UINT32_MAX },
     { .name = "env",
       .letter = 'e',
-      .kind = OPTION_TEXTS,
+      .kind = OPTION_PAIRS,
       .offset = offsetof(struct exec_options, env),
       .value = "K=V",
       .text = "environment of the program; may be repeated" },
     INPUT_OPTION(struct exec_options),
-    TARGET_OPTIONS(struct exec_options),
-    HELP_OPTION(struct exec_options),
 };
 
 const struct command command_sandbox_exec = {
     .name = "exec",
     .path = "iii sandbox exec",
-    .synopsis = "ID [OPTIONS] -- CMD...",
     .text = "Run a program in a sandbox; its output and exit code are ours.",
-    .options = { rows, ARRAY_SIZE(rows) },
+    .words = { { .name = "ID", .kind = WORD_SANDBOX } },
+    .tail = TAIL_PROGRAM,
+    COMMAND_OPTIONS(struct exec_options, rows),
     .run = run_exec,
 };

@@ -7,11 +7,6 @@
 #include "sandbox.h"
 #include "sandbox_call.h"
 
-struct list_options {
-    struct target_options target;
-    bool help;
-};
-
 /* Characters of UTF-8 text: what a column's width counts. */
 static int count_characters(const char *text)
 {
@@ -64,53 +59,27 @@ static int print_list(struct span list)
     return result < 0 ? sandbox_complain("%s", strerror(-result)) : EXIT_CODE_DONE;
 }
 
-static int list(struct client *client)
+static int run_list(const struct command_line *line)
 {
     struct payload payload = { 0 };
     struct client_call call = { 0 };
-    int code = sandbox_call(client, &call, "sandbox::list", &payload, SANDBOX_CALL_TIMEOUT_MS);
+    int code = sandbox_call(line->client, &call, "sandbox::list", &payload,
+                            SANDBOX_CALL_TIMEOUT_MS);
 
     if (code == EXIT_CODE_DONE) {
         code = print_list(sandbox_result(&call));
-        client_close(client);
+        client_close(line->client);
     }
     client_call_done(&call);
     payload_done(&payload);
     return code;
 }
 
-static int run_list(const struct command *self, int argc, char **argv)
-{
-    struct list_options options = { .target = TARGET_STANDARD };
-    struct option_rest rest;
-    struct client client;
-    int code = command_options(self, argc, argv, &options, &rest);
-
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (options.help) {
-        command_usage(self, 1);
-        return EXIT_CODE_DONE;
-    }
-    if (rest.word_count != 0 || rest.has_command)
-        return command_misused(self, "takes no words");
-    if (command_client(&client, &options.target) < 0)
-        return sandbox_complain("no memory");
-    code = list(&client);
-    client_done(&client);
-    return code;
-}
-
-static const struct option_row rows[] = {
-    TARGET_OPTIONS(struct list_options),
-    HELP_OPTION(struct list_options),
-};
-
 const struct command command_sandbox_list = {
     .name = "list",
+    .aliases = { "ls" },
     .path = "iii sandbox list",
-    .synopsis = "[OPTIONS]",
     .text = "List the live sandboxes.",
-    .options = { rows, ARRAY_SIZE(rows) },
+    COMMAND_COMMON_OPTIONS,
     .run = run_list,
 };

@@ -18,18 +18,18 @@
 #include "transfer.h"
 
 struct upload_options {
-    struct target_options target;
+    struct common_options common;
     const char *mode;
     bool parents;
-    bool help;
 };
 
 struct upload {
     struct transfer transfer;
-    struct client client;
+    struct client *client;
     const struct upload_options *options;
     char *const *words; /* ID, LOCAL, REMOTE */
     int fd;
+    uint64_t size_bytes;   /* 0: unknown */
     struct loop_io *input; /* a pipe or terminal; NULL: a file, which never blocks */
     bool at_end;
     struct client_call write;
@@ -69,7 +69,7 @@ static bool pump_chunk(struct upload *upload)
     if (result < 0)
         transfer_fail(&upload->transfer, "the channel: %s", strerror(-result));
     transfer_moved(&upload->transfer, (size_t)size);
-    progress_bytes(&upload->progress, "uploading", upload->transfer.bytes);
+    progress_bytes(&upload->progress, upload->transfer.bytes, upload->size_bytes);
     return result == 0;
 }
 
@@ -93,7 +93,7 @@ static void on_input(void *ctx, uint32_t events)
 static void on_opened(void *ctx)
 {
     struct upload *upload = ctx;
-    int result = loop_io_new(upload->client.loop, upload->fd, 0, on_input, upload,
+    int result = loop_io_new(upload->client->loop, upload->fd, 0, on_input, upload,
                              &upload->input);
 
     if (result == 0)
@@ -166,7 +166,7 @@ static int begin_write(struct upload *upload, struct span reader)
     payload_json(&payload, "content", reader);
     result = payload_end(&payload, &request.payload);
     if (result == 0)
-        result = client_call_begin(&upload->client, &upload->write, &request);
+        result = client_call_begin(upload->client, &upload->write, &request);
     payload_done(&payload);
     return result;
 }
@@ -195,10 +195,12 @@ static int send_file(struct upload *upload, struct span refs)
         result = begin_write(upload, json_get(refs, "reader"));
     if (result < 0)
         return sandbox_complain("%s", strerror(-result));
+    progress_begin(&upload->progress, upload->client->loop, "uploading");
     outcome = transfer_wait(&upload->transfer, is_over, upload);
+    progress_end(&upload->progress, NULL);
     if (upload->transfer.failed && !is_over(upload))
         return sandbox_complain("%s", upload->transfer.why);
-    code = sandbox_outcome(&upload->client, &upload->write, outcome, "sandbox::fs::write",
+    code = sandbox_outcome(upload->client, &upload->write, outcome, "sandbox::fs::write",
                            TRANSFER_IDLE_MS);
     return code == EXIT_CODE_DONE ? print_written(upload) : code;
 }
@@ -207,62 +209,53 @@ static int upload_file(struct upload *upload)
 {
     struct client_call create = { 0 };
     struct payload payload = { 0 };
-    int code = sandbox_call(&upload->client, &create, "engine::channels::create", &payload,
+    int code = sandbox_call(upload->client, &create, "engine::channels::create", &payload,
                             SANDBOX_CALL_TIMEOUT_MS);
 
-    progress_begin(&upload->progress, upload->client.loop, "uploading");
     if (code == EXIT_CODE_DONE)
         code = send_file(upload, sandbox_result(&create));
-    progress_end(&upload->progress, NULL);
     loop_io_free(upload->input);
     web_socket_free(upload->transfer.socket);
     if (code == EXIT_CODE_DONE)
-        client_close(&upload->client);
+        client_close(upload->client);
     client_call_done(&upload->write);
     client_call_done(&create);
     payload_done(&payload);
     return code;
 }
 
-static int open_local(const char *path)
+static int open_local(struct upload *upload)
 {
+    const char *path = upload->words[1];
     struct stat status;
-    int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                    : open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
+    upload->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                        : open(path, O_RDONLY | O_CLOEXEC);
+    if (upload->fd < 0)
         return -errno;
-    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-        (void)close(fd); /* nothing was written */
+    if (fstat(upload->fd, &status) < 0)
+        return 0; /* reading will tell */
+    if (S_ISDIR(status.st_mode)) {
+        (void)close(upload->fd); /* nothing was written */
         return -EISDIR;
     }
-    return fd;
+    upload->size_bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+    return 0;
 }
 
-static int run_upload(const struct command *self, int argc, char **argv)
+static int run_upload(const struct command_line *line)
 {
-    struct upload_options options = { .target = TARGET_STANDARD };
-    struct option_rest rest;
-    struct upload upload = { .options = &options };
-    int code = command_options(self, argc, argv, &options, &rest);
+    struct upload upload = {
+        .client = line->client,
+        .transfer = { .client = line->client },
+        .options = line->options,
+        .words = line->rest.words,
+    };
+    int code = open_local(&upload);
 
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (options.help) {
-        command_usage(self, 1);
-        return EXIT_CODE_DONE;
-    }
-    if (rest.word_count != 3 || rest.has_command)
-        return command_misused(self, "wants ID, LOCAL (or -) and REMOTE");
-    upload.words = rest.words;
-    upload.fd = open_local(rest.words[1]);
-    if (upload.fd < 0)
-        return sandbox_complain("%s: %s", rest.words[1], strerror(-upload.fd));
-    if (command_client(&upload.client, &options.target) < 0)
-        return sandbox_complain("no memory");
-    upload.transfer.client = &upload.client;
+    if (code < 0)
+        return sandbox_complain("%s: %s", upload.words[1], strerror(-code));
     code = upload_file(&upload);
-    client_done(&upload.client);
     (void)close(upload.fd); /* nothing was written */
     return code;
 }
@@ -277,15 +270,16 @@ static const struct option_row rows[] = {
       .kind = OPTION_FLAG,
       .offset = offsetof(struct upload_options, parents),
       .text = "make missing directories" },
-    TARGET_OPTIONS(struct upload_options),
-    HELP_OPTION(struct upload_options),
 };
 
 const struct command command_sandbox_upload = {
     .name = "upload",
     .path = "iii sandbox upload",
-    .synopsis = "ID LOCAL|- REMOTE [OPTIONS]",
     .text = "Write a local file, or stdin, into a sandbox.",
-    .options = { rows, ARRAY_SIZE(rows) },
+    .details = "LOCAL - is stdin. What goes wrong leaves the old file.\n",
+    .words = { { .name = "ID", .kind = WORD_SANDBOX },
+               { .name = "LOCAL", .kind = WORD_LOCAL },
+               { .name = "REMOTE", .kind = WORD_REMOTE } },
+    COMMAND_OPTIONS(struct upload_options, rows),
     .run = run_upload,
 };

@@ -88,10 +88,12 @@ enum client_outcome transfer_wait(struct transfer *transfer, bool (*done)(const 
     uint64_t moved_ms;
 
     do {
+        if (transfer->held)
+            transfer_moved(transfer, 0);
         moved_ms = transfer->moved_ms;
         outcome = client_wait_for(transfer->client, is_settled, &wait,
                                   moved_ms + TRANSFER_IDLE_MS, false);
-    } while (outcome == CLIENT_TIMED_OUT && transfer->moved_ms != moved_ms);
+    } while (outcome == CLIENT_TIMED_OUT && (transfer->held || transfer->moved_ms != moved_ms));
     if (outcome == CLIENT_TIMED_OUT)
         transfer_fail(transfer, "no byte has moved for %u s", TRANSFER_IDLE_MS / 1000);
     return outcome;

@@ -13,6 +13,7 @@ struct transfer {
     struct web_socket *socket; /* NULL: not open, or its end came */
     uint64_t bytes;            /* moved */
     uint64_t moved_ms;         /* when the last of them did */
+    bool held;                 /* by whoever reads from us: their time does not count */
     bool over;                 /* nothing more to wait for */
     bool failed;               /* and this is why */
     char why[TRANSFER_WHY_MAX_BYTES];

@@ -13,11 +13,10 @@
 #define HELP_TIMEOUT_MS 3000u
 
 struct trigger_options {
-    struct target_options target;
+    struct common_options common;
     const char *json;
     const char *name_space;
     struct option_number timeout_ms;
-    bool help;
 };
 
 static int complain(const char *text)
@@ -105,65 +104,31 @@ static int make_payload(const struct trigger_options *options, const struct opti
     return complain(error.size > 0 ? buf_text(&error) : strerror(-result));
 }
 
-static int call_function(const struct trigger_options *options, const struct option_rest *rest)
+static int run_trigger(const struct command_line *line)
 {
+    const struct trigger_options *options = line->options;
     _cleanup_(buf_done)
     struct buf payload = { 0 };
     struct client_request request = {
-        .function = rest->words[0],
+        .function = line->rest.words[0],
         .name_space = options->name_space,
     };
-    struct client client;
-    int code = make_payload(options, rest, &payload);
-    int result;
+    int code = make_payload(options, &line->rest, &payload);
 
     if (code != EXIT_CODE_DONE)
         return code;
     request.payload = (struct span){ (const char *)payload.data, payload.size };
-    result = command_client(&client, &options->target);
-    if (result < 0)
-        return complain(strerror(-result));
-    code = call(&client, &request, options->timeout_ms.value);
-    client_done(&client);
-    return code;
-}
-
-/* What stands behind `--` are words as well. */
-static void join_rest(struct option_rest *rest)
-{
-    memmove(rest->words + rest->word_count, rest->command,
-            rest->command_count * sizeof(*rest->command));
-    rest->word_count += rest->command_count;
+    return call(line->client, &request, options->timeout_ms.value);
 }
 
 /* The built-in tables answer as well, so nobody has to wait long for the router's. */
-static uint64_t help_timeout_ms(const struct trigger_options *options)
+static int explain_function(const struct command_line *line)
 {
-    return options->timeout_ms.given ? options->timeout_ms.value : HELP_TIMEOUT_MS;
-}
+    const struct trigger_options *options = line->options;
 
-static int run_trigger(const struct command *self, int argc, char **argv)
-{
-    struct trigger_options options = {
-        .target = TARGET_STANDARD,
-        .timeout_ms = { .value = 30000 },
-    };
-    struct option_rest rest;
-    int code = command_options(self, argc, argv, &options, &rest);
-
-    if (code != EXIT_CODE_DONE)
-        return code;
-    if (rest.has_command)
-        join_rest(&rest);
-    if (options.help && rest.word_count == 0) {
-        command_usage(self, STDOUT_FILENO);
-        return EXIT_CODE_DONE;
-    }
-    if (rest.word_count == 0)
-        return command_misused(self, "which function is to be called?");
-    if (options.help)
-        return function_help(&options.target, help_timeout_ms(&options), rest.words[0]);
-    return call_function(&options, &rest);
+    return function_help(
+        line->client, options->timeout_ms.given ? options->timeout_ms.value : HELP_TIMEOUT_MS,
+        line->rest.words[0]);
 }
 
 static const struct option_row rows[] = {
@@ -172,7 +137,6 @@ static const struct option_row rows[] = {
       .offset = offsetof(struct trigger_options, json),
       .value = "JSON",
       .text = "the payload, or what the pairs are added to" },
-    TARGET_OPTIONS(struct trigger_options),
     { .name = "timeout-ms",
       .kind = OPTION_NUMBER,
       .offset = offsetof(struct trigger_options, timeout_ms),
@@ -186,26 +150,25 @@ static const struct option_row rows[] = {
       .offset = offsetof(struct trigger_options, name_space),
       .value = "NS",
       .text = "sent as the call's namespace" },
-    { .name = "help",
-      .letter = 'h',
-      .kind = OPTION_FLAG,
-      .offset = offsetof(struct trigger_options, help),
-      .text = "explain this command, or FUNCTION" },
 };
 
 const struct command command_trigger = {
     .name = "trigger",
     .aliases = { "t", "call" },
     .path = "iii trigger",
-    .synopsis = "[OPTIONS] FUNCTION [KEY=VALUE]...",
     .text = "Call a function and print its result as JSON.",
     .details =
         "The table of FUNCTION says which values are text and which are numbers, lists or\n"
         "objects; values of keys in no table are JSON if they parse, else text.\n"
+        "--help behind FUNCTION explains that: what it does and which keys it has.\n"
         "III_AUTH_TOKEN holds the bearer token, if the router wants one.\n"
         "\n"
         "  iii trigger sandbox::run image=python lang=python code='print(2+2)'\n"
         "  iii trigger sandbox::fs::write -h\n",
-    .options = { rows, ARRAY_SIZE(rows) },
+    .words = { { .name = "FUNCTION", .kind = WORD_FUNCTION },
+               { .name = "KEY=VALUE", .kind = WORD_FIELD, .repeated = true } },
+    .tail = TAIL_WORDS,
+    COMMAND_OPTIONS(struct trigger_options, rows, .timeout_ms = { .value = 30000 }),
+    .explain = explain_function,
     .run = run_trigger,
 };

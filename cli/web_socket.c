@@ -326,6 +326,18 @@ int web_socket_send(struct web_socket *socket, enum websocket_opcode opcode, con
     return result;
 }
 
+void web_socket_pause(struct web_socket *socket)
+{
+    if (socket->stream)
+        stream_pause(socket->stream);
+}
+
+void web_socket_resume(struct web_socket *socket)
+{
+    if (socket->stream)
+        stream_resume(socket->stream);
+}
+
 bool web_socket_is_open(const struct web_socket *socket)
 {
     return socket->state == SOCKET_OPEN;

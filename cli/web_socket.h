@@ -45,6 +45,9 @@ int web_socket_send(struct web_socket *socket, enum websocket_opcode opcode, con
                     size_t size);
 bool web_socket_is_open(const struct web_socket *socket);
 bool web_socket_is_full(const struct web_socket *socket);
+/* No message comes any more, but for those that are here already. */
+void web_socket_pause(struct web_socket *socket);
+void web_socket_resume(struct web_socket *socket);
 /* Close frame behind what is queued; `closed` follows the echo, or WAIT_MS (0: for ever). */
 void web_socket_close(struct web_socket *socket, unsigned code, const char *reason,
                       uint32_t wait_ms);

@@ -15,6 +15,7 @@ run() {
 }
 live() { iii trigger sandbox::list | jq length; }
 none_live() { [ "$(live)" = 0 ]; }
+busy() { ! idle; }
 idle() { [ "$(iii trigger sandbox::list | jq '.[].exec_in_flight')" = 0 ]; }
 
 start sandbox-mock
@@ -158,12 +159,46 @@ for signal in INT:130 TERM:143; do
     is "no VM is left" "$(live)" 0
 done
 
-# Completion.
-is "commands" "$(iii __complete sandbox st)" stop
-is "functions" "$(iii __complete trigger sandbox::fs::mk)" sandbox::fs::mkdir
-is "fields" "$(iii __complete trigger sandbox::fs::mkdir pa)" $'path=\nparents='
-is "images" "$(iii __complete sandbox run py)" python
-is "options" "$(iii __complete sandbox exec --t)" --timeout
+# An adapter of an older minor: no streams, the same command line.
+iii trigger sandbox-mock::fault --json '{"fault": "contract", "minor": 0}' >/dev/null
+older() {
+    iii trigger sandbox::adapter::info |
+        jq -e '.status == "bound" and .info.contract.minor == 0 and .info.features == null' >/dev/null
+}
+ok "an adapter of contract 1.0 is bound" eventually 10 older
+run 0 "create" iii sandbox create python
+id=$out
+run 7 "exec gives output and code at the end" \
+    iii sandbox exec "$id" -- sh -c 'echo ü; echo e >&2; exit 7' </dev/null
+is "its stdout" "$out" ü
+is "its stderr" "$err" e
+is "stdin from a pipe, binary" "$(iii sandbox exec "$id" -- cksum < <(head -c 2000000 "$work/file"))" \
+    "$(head -c 2000000 "$work/file" | cksum)"
+run 0 "stdin from a file" iii sandbox exec "$id" -- wc -c <"$0"
+is "came whole" "${out// /}" "$(wc -c <"$0")"
+run 1 "stdin that is too large" bash -c 'head -c 3000000 /dev/zero | iii sandbox exec "$1" -- wc -c' - "$id"
+like "is told with the limit and the way" "$err" "larger than 2 MiB.*upload"
+run 124 "a timeout" iii sandbox exec "$id" --timeout 300ms -- sh -c 'echo part; sleep 9' </dev/null
+run 3 "run" iii sandbox run python -- sh -c 'echo hello; exit 3' </dev/null
+is "its output" "$out" hello
+iii sandbox exec "$id" -- sleep 60 </dev/null &
+pid=$!
+ok "exec is under way" eventually 5 busy
+kill -INT "$pid"
+wait "$pid"
+is "a signal ends it with 130" $? 130
+ok "and its program" eventually 5 idle
+mkfifo "$work/endless"
+exec 8<>"$work/endless"
+iii sandbox exec "$id" -- cat <"$work/endless" &
+pid=$!
+kill -TERM "$pid"
+wait "$pid"
+is "a signal ends one whose stdin does not end" $? 143
+exec 8>&-
+run 0 "stop" iii sandbox stop "$id"
+
+# Completion; the shells themselves are in cli_completion.sh.
 for shell in bash zsh fish; do
     run 0 "the script for $shell" iii completion "$shell"
 done

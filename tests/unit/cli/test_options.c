@@ -40,12 +40,12 @@ static const struct option_row rows[] = {
       .max = UINT32_MAX },
     { .name = "many",
       .letter = 'e',
-      .kind = OPTION_TEXTS,
+      .kind = OPTION_PAIRS,
       .offset = offsetof(struct values, texts),
       .value = "X",
       .text = "many" },
 };
-static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 #define ARGS_MAX 12
 
@@ -62,9 +62,9 @@ static int parse(const char *const *words, struct values *values, struct option_
 
 START_TEST(options_stand_anywhere)
 {
-    static const char *const words[] = {
-        "a", "--flag", "--text=x=y", "b", "--number", "7", "--many", "1", "-e", "2", "-", NULL
-    };
+    static const char *const words[] = { "a",        "--flag", "--text=x=y", "b",
+                                         "--number", "7",      "--many",     "A=1",
+                                         "-e",       "B=2=3",  "-",          NULL };
     struct values values = { 0 };
     struct option_rest rest;
     struct buf error = { 0 };
@@ -75,7 +75,7 @@ START_TEST(options_stand_anywhere)
     ck_assert(values.number.given);
     ck_assert_uint_eq(values.number.value, 7);
     ck_assert_uint_eq(values.texts.count, 2);
-    ck_assert_str_eq(values.texts.items[1], "2");
+    ck_assert_str_eq(values.texts.items[1], "B=2=3");
     ck_assert_uint_eq(rest.word_count, 3);
     ck_assert_str_eq(rest.words[0], "a");
     ck_assert_str_eq(rest.words[1], "b");
@@ -152,6 +152,8 @@ START_TEST(complaints)
         { { "--duration", "1.5s" }, "duration" },
         { { "--duration", "ms" }, "duration" },
         { { "--duration", "4294968s" }, "wants 0 to" },
+        { { "-e", "A" }, "--many A: wants NAME=VALUE" },
+        { { "-e", "=1" }, "--many =1: wants NAME=VALUE" },
     };
     struct values values = { 0 };
     struct option_rest rest;
@@ -172,7 +174,7 @@ START_TEST(an_option_repeated_without_end)
 
     for (size_t i = 0; i < ARRAY_SIZE(argv); i += 2) {
         argv[i] = (char *)(uintptr_t) "-e";
-        argv[i + 1] = (char *)(uintptr_t) "x";
+        argv[i + 1] = (char *)(uintptr_t) "x=";
     }
     ck_assert_int_eq(options_parse(&table, ARRAY_SIZE(argv), argv, &values, &rest, &error),
                      -EINVAL);
@@ -219,7 +221,7 @@ int main(void)
     tcase_add_test(tests, two_dashes_end_them);
     tcase_add_test(tests, a_value_may_begin_with_a_dash);
     tcase_add_loop_test(tests, durations, 0, 5);
-    tcase_add_loop_test(tests, complaints, 0, 16);
+    tcase_add_loop_test(tests, complaints, 0, 18);
     tcase_add_test(tests, an_option_repeated_without_end);
     tcase_add_loop_test(tests, suggestions, 0, 8);
     srunner_run_all(runner, CK_NORMAL);
