@@ -142,26 +142,25 @@ CHILD_CODE static int child_main(void *argument)
     return 127;
 }
 
-/* A name without a slash becomes the first executable on PATH. */
-static int program_find(const char *name, char ret_path[PATH_MAX])
+int proc_find(const char *name, char ret_path[PROC_PATH_MAX])
 {
     const char *path = getenv("PATH");
     int result = -ENOENT;
     int size;
 
     if (strchr(name, '/') || name[0] == 0) {
-        size = snprintf(ret_path, PATH_MAX, "%s", name);
-        return size < PATH_MAX ? 0 : -ENAMETOOLONG;
+        size = snprintf(ret_path, PROC_PATH_MAX, "%s", name);
+        return size < PROC_PATH_MAX ? 0 : -ENAMETOOLONG;
     }
     if (!path)
         path = "/usr/bin:/bin";
     for (const char *end; path; path = *end ? end + 1 : NULL) {
         end = strchrnul(path, ':');
         if (end == path) /* an empty entry is the current directory */
-            size = snprintf(ret_path, PATH_MAX, "./%s", name);
+            size = snprintf(ret_path, PROC_PATH_MAX, "./%s", name);
         else
-            size = snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)(end - path), path, name);
-        if (size >= PATH_MAX)
+            size = snprintf(ret_path, PROC_PATH_MAX, "%.*s/%s", (int)(end - path), path, name);
+        if (size >= PROC_PATH_MAX)
             continue;
         if (access(ret_path, X_OK) == 0)
             return 0;
@@ -241,14 +240,14 @@ static int child_start(struct child *child, void *stack_top, pid_t *ret_pid, int
 int proc_spawn(const struct proc_spec *spec, pid_t *ret_pid, int *ret_pidfd)
 {
     const size_t mapping_size = CHILD_GUARD_BYTES + CHILD_STACK_BYTES;
-    char program[PATH_MAX];
+    char program[PROC_PATH_MAX];
     struct child *child;
     int lowest_free_fd;
     uint8_t *mapping;
     int result = spec_check(spec, &lowest_free_fd);
 
     if (result == 0)
-        result = program_find(spec->program, program);
+        result = proc_find(spec->program, program);
     if (result < 0)
         return result;
     mapping = mmap(NULL, mapping_size, PROT_READ | PROT_WRITE,
@@ -284,7 +283,7 @@ int proc_pidfd_signal(int pidfd, int signal_number)
 
 const char *proc_self_directory(void)
 {
-    static char directory[PATH_MAX];
+    static char directory[PROC_PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
     char *slash;
 

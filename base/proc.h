@@ -34,6 +34,10 @@ struct proc_spec {
  * starts programs as fast as a small one, except with BEFORE_EXEC, which gets a copy. */
 int proc_spawn(const struct proc_spec *spec, pid_t *ret_pid, int *ret_pidfd);
 
+#define PROC_PATH_MAX 4096 /* NUL included */
+/* A name without a slash becomes the first executable on PATH; others stay. 0 or -errno. */
+int proc_find(const char *name, char ret_path[PROC_PATH_MAX]);
+
 int proc_pidfd_open(pid_t pid);
 int proc_pidfd_signal(int pidfd, int signal_number);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,14 +64,34 @@ static void set_seed(const char *text)
     explicit_bzero(&seed, sizeof(seed));
 }
 
+/* A regular file is written in its place, which is several times cheaper than a new one; no
+ * program runs yet that could see it half done. False: it is another one's, or no such file. */
+static bool overwrite(int folder_fd, const char *name, const char *text)
+{
+    const size_t size = strlen(text);
+    _cleanup_close_ int fd = openat(folder_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1 ||
+        status.st_uid != 0 || (status.st_mode & 07777) != 0644)
+        return false;
+    if (pwrite(fd, text, size, 0) != (ssize_t)size)
+        return false;
+    return status.st_size == (off_t)size || ftruncate(fd, (off_t)size) == 0;
+}
+
 /* Replaces NAME in /etc whole, also where an image has a link. */
 static void write_etc(const char *name, const char *text)
 {
     _cleanup_close_ int folder_fd = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     _cleanup_(temporary_done)
     struct temporary file = TEMPORARY_NONE;
-    int result = folder_fd < 0 ? -errno : temporary_open(&file, folder_fd);
+    int result = folder_fd < 0 ? -errno : 0;
 
+    if (result == 0 && overwrite(folder_fd, name, text))
+        return;
+    if (result == 0)
+        result = temporary_open(&file, folder_fd);
     if (result == 0)
         result = temporary_write(&file, text, strlen(text));
     if (result == 0)

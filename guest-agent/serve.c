@@ -16,7 +16,7 @@
 
 static void serve_set_state(struct serve *serve, enum serve_state state)
 {
-    static const char *const names[] = { "greeting", "ready", "over" };
+    static const char *const names[] = { "greeting", "rehearsing", "ready", "over" };
     _Static_assert(ARRAY_SIZE(names) == SERVE_STATE_MAX, "a name for each state");
 
     assert(state > serve->state);
@@ -151,7 +151,19 @@ static int serve_call_frame(struct serve *serve, const struct agent_frame *frame
     }
 }
 
+static bool serve_takes_calls(const struct serve *serve)
+{
+    return serve->state == SERVE_REHEARSING || serve->state == SERVE_READY;
+}
+
 /* CONFIGURE. */
+
+/* Calls of a rehearsal are over before a user comes. */
+static bool serve_awaits_configure(const struct serve *serve)
+{
+    return serve->state == SERVE_GREETING ||
+           (serve->state == SERVE_REHEARSING && table_count(serve->calls) == 0);
+}
 
 static int serve_configure(struct serve *serve, const struct agent_frame *frame)
 {
@@ -162,14 +174,18 @@ static int serve_configure(struct serve *serve, const struct agent_frame *frame)
                              frame->body.size, &configure) < 0)
         return -EPROTO;
     configure_apply(&configure, serve->machine);
+    text_list_done(&serve->environment);
     serve->environment = configure.env;
     configure.env = (struct text_list){ 0 };
     if (configure.workdir && *configure.workdir) {
         free(serve->workdir);
         serve->workdir = take_ptr(configure.workdir);
     }
+    if (!configure.rehearsal)
+        serve_set_state(serve, SERVE_READY);
+    else if (serve->state == SERVE_GREETING)
+        serve_set_state(serve, SERVE_REHEARSING);
     codec_free(&type_guest_configure, &configure);
-    serve_set_state(serve, SERVE_READY);
     serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_READY, frame->id,
                                    &type_guest_ready, &ready));
     return 0;
@@ -186,14 +202,14 @@ static int serve_frame(void *ctx, const struct agent_frame *frame)
     case AGENT_FRAME_PONG:
         return 0;
     case AGENT_FRAME_CONFIGURE:
-        return serve->state == SERVE_GREETING ? serve_configure(serve, frame) : -EPROTO;
+        return serve_awaits_configure(serve) ? serve_configure(serve, frame) : -EPROTO;
     case AGENT_FRAME_CALL:
-        return serve->state == SERVE_READY ? serve_call(serve, frame) : -EPROTO;
+        return serve_takes_calls(serve) ? serve_call(serve, frame) : -EPROTO;
     case AGENT_FRAME_CANCEL:
     case AGENT_FRAME_DATA:
     case AGENT_FRAME_CREDIT:
     case AGENT_FRAME_END:
-        return serve->state == SERVE_READY ? serve_call_frame(serve, frame) : -EPROTO;
+        return serve_takes_calls(serve) ? serve_call_frame(serve, frame) : -EPROTO;
     default:
         return -EPROTO; /* only the agent sends these */
     }

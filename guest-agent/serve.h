@@ -11,7 +11,7 @@
 #include "work.h"
 
 #define AGENT_PROTOCOL_MAJOR 1u
-#define AGENT_PROTOCOL_MINOR 0u
+#define AGENT_PROTOCOL_MINOR 1u
 #define SERVE_CALLS_MAX 1024u /* at once; more are refused by name */
 
 /* What a call does with the frames of its streams. All but cancel and resume: 0, or -EPROTO
@@ -35,9 +35,10 @@ struct call {
 
 /* States of the conversation:
  *   greeting  HELLO is queued; CONFIGURE is awaited, nothing else may come but PING
+ *   rehearsing  as ready, but of nobody: another CONFIGURE may come, also another rehearsal
  *   ready     READY was sent; calls are served
  *   over      the channel ended; the loop is being stopped */
-enum serve_state { SERVE_GREETING, SERVE_READY, SERVE_OVER, SERVE_STATE_MAX };
+enum serve_state { SERVE_GREETING, SERVE_REHEARSING, SERVE_READY, SERVE_OVER, SERVE_STATE_MAX };
 
 struct serve {
     enum serve_state state;

@@ -56,9 +56,14 @@ void agent_client_start(struct agent_client *client, int cgroup_fd)
     client_hello(client);
 }
 
-static void client_configure(struct agent_client *client)
+void agent_client_configure(struct agent_client *client, const char *variable, bool rehearsal)
 {
+    char *env[] = { (char *)(uintptr_t)variable };
     const struct guest_configure configure = {
+        .has_env = true,
+        .env = { .count = variable ? 1 : 0, .items = env },
+        .has_rehearsal = rehearsal,
+        .rehearsal = rehearsal,
         .has_realtime_ns = true,
         .seed = (char *)(uintptr_t) "",
         .has_seed = true,
@@ -83,13 +88,13 @@ static void client_configure(struct agent_client *client)
 void agent_client_greet(struct agent_client *client)
 {
     client_hello(client);
-    client_configure(client);
+    agent_client_configure(client, NULL, false);
 }
 
 void agent_client_start_ready(struct agent_client *client, int cgroup_fd)
 {
     agent_client_start(client, cgroup_fd);
-    client_configure(client);
+    agent_client_configure(client, NULL, false);
 }
 
 void agent_client_stop(struct agent_client *client)

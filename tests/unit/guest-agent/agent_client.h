@@ -35,6 +35,8 @@ struct agent_answer {
 void agent_client_start(struct agent_client *client, int cgroup_fd);
 /* On a channel that somebody else made: HELLO, CONFIGURE, READY. */
 void agent_client_greet(struct agent_client *client);
+/* CONFIGURE, with VARIABLE (NAME=VALUE or NULL) in the environment, and READY. */
+void agent_client_configure(struct agent_client *client, const char *variable, bool rehearsal);
 /* Starts the agent, up to READY. */
 void agent_client_start_ready(struct agent_client *client, int cgroup_fd);
 void agent_client_stop(struct agent_client *client);

@@ -380,6 +380,53 @@ START_TEST(a_second_configure_is_a_breach)
 }
 END_TEST
 
+static void check_variable(const char *wanted)
+{
+    struct guest_exec_reply reply;
+    struct agent_answer answer;
+
+    agent_client_shell(&client, "echo \"$WHO\"", NULL, 0, &answer, &reply);
+    ck_assert_int_eq(reply.exit_code, 0);
+    ck_assert_uint_eq(answer.streams[1].size, strlen(wanted));
+    ck_assert_mem_eq(answer.streams[1].data, wanted, strlen(wanted));
+    agent_answer_done(&answer);
+}
+
+/* As often as one likes, and the last CONFIGURE alone is what counts. */
+START_TEST(rehearsals_leave_nothing)
+{
+    agent_client_stop(&client);
+    agent_client_start(&client, -1);
+    agent_client_configure(&client, "WHO=nobody", true);
+    check_variable("nobody\n");
+    agent_client_configure(&client, NULL, true);
+    check_variable("\n");
+    agent_client_configure(&client, "WHO=me", false);
+    check_variable("me\n");
+    /* prefix, array of 3, kind 1, id 0, empty map */
+    agent_client_send_raw(&client, "\x04\0\0\0\x93\x01\x00\x80", 8);
+    check_closed();
+}
+END_TEST
+
+/* Nobody's program goes on behind the last CONFIGURE. */
+START_TEST(configure_in_a_rehearsed_call_is_a_breach)
+{
+    const struct guest_exec request = {
+        .argv = { .count = 2,
+                  .items = (char *[]){ (char *)(uintptr_t) "sleep",
+                                       (char *)(uintptr_t) "60" } },
+    };
+
+    agent_client_stop(&client);
+    agent_client_start(&client, -1);
+    agent_client_configure(&client, NULL, true);
+    (void)agent_client_call(&client, "exec", &type_guest_exec, &request);
+    agent_client_send_raw(&client, "\x04\0\0\0\x93\x01\x00\x80", 8);
+    check_closed();
+}
+END_TEST
+
 START_TEST(malformed_frames_are_a_breach)
 {
     agent_client_send_raw(&client, "\x03\0\0\0\xc1\xc1\xc1", 7);
@@ -430,6 +477,8 @@ int main(void)
     tcase_add_test(cases, frames_of_unknown_calls_are_dropped);
     tcase_add_test(cases, more_than_the_window_is_a_breach);
     tcase_add_test(cases, a_second_configure_is_a_breach);
+    tcase_add_test(cases, rehearsals_leave_nothing);
+    tcase_add_test(cases, configure_in_a_rehearsed_call_is_a_breach);
     tcase_add_test(cases, malformed_frames_are_a_breach);
     tcase_add_test(cases, a_frame_over_the_limit_is_a_breach);
     tcase_add_test(cases, poweroff_answers_and_ends);
