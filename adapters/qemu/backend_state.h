@@ -21,6 +21,7 @@ struct backend {
     struct list vms;         /* struct vm, all of them */
     struct list networks;    /* struct network, all of them */
     struct boot_files *boot_files;
+    struct template_cache *template_cache;
     struct templates *templates;
     struct pool *pool;
     struct machine_queue machines;

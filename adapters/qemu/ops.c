@@ -15,6 +15,7 @@
 #include "libexec.h"
 #include "log.h"
 #include "network.h"
+#include "template_cache.h"
 #include "vm_state.h"
 
 #define NAME "sandbox-qemu"
@@ -26,6 +27,7 @@ static void backend_free(struct backend *backend)
         return;
     pool_free(backend->pool);
     templates_free(backend->templates);
+    template_cache_free(backend->template_cache);
     vms_end(&backend->vms);
     networks_end(&backend->networks);
     boot_files_free(backend->boot_files);
@@ -60,6 +62,8 @@ static int backend_parts(struct backend *backend, const struct settings *setting
     if (result == 0)
         result = boot_files_new(backend->loop, cache_directory, &backend->settings,
                                 &backend->boot_files);
+    if (result == 0)
+        result = template_cache_new(backend->loop, cache_directory, &backend->template_cache);
     if (result == 0)
         result = templates_new(backend, &backend->templates);
     if (result == 0)
@@ -112,7 +116,10 @@ static void qemu_reload(struct backend *backend, const struct settings *settings
         return;
     }
     backend->settings.templates = fresh.templates;
+    free(backend->settings.warm_up);
+    backend->settings.warm_up = take_ptr(fresh.warm_up);
     backend->settings.host_loopback = fresh.host_loopback;
+    backend->settings.template_cache_mb = fresh.template_cache_mb;
     backend->settings.max_templates = fresh.max_templates;
     backend->settings.pool_size = fresh.pool_size;
     backend->settings.max_pool_size = fresh.max_pool_size;

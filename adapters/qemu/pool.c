@@ -14,6 +14,7 @@
 #include "backend_state.h"
 #include "buf.h"
 #include "log.h"
+#include "rehearsal.h"
 #include "vm.h"
 
 #define PING_ID 1u
@@ -23,9 +24,10 @@
 #define FAILURES_MAX 6u
 
 enum entry_state {
-    ENTRY_STARTING, /* its state is being loaded */
-    ENTRY_PINGED,   /* the agent was asked and has not answered yet */
-    ENTRY_READY,    /* may be taken */
+    ENTRY_STARTING,   /* its state is being loaded */
+    ENTRY_PINGED,     /* the agent was asked and has not answered yet */
+    ENTRY_REHEARSING, /* it does what it will be asked for */
+    ENTRY_READY,      /* may be taken */
     ENTRY_STATE_MAX
 };
 
@@ -37,6 +39,7 @@ struct entry {
     struct vm *vm;
     struct loop_io *io;
     struct buf in;
+    struct rehearsal *rehearsal;
 };
 
 /* The machines of one template. */
@@ -61,7 +64,8 @@ static void entry_set_state(struct entry *entry, enum entry_state state)
 {
     static const unsigned moves[] = {
         [ENTRY_STARTING] = 1u << ENTRY_PINGED,
-        [ENTRY_PINGED] = 1u << ENTRY_READY,
+        [ENTRY_PINGED] = 1u << ENTRY_REHEARSING,
+        [ENTRY_REHEARSING] = 1u << ENTRY_READY,
         [ENTRY_READY] = 0,
     };
     static_assert(ARRAY_SIZE(moves) == ENTRY_STATE_MAX, "moves of each state");
@@ -83,6 +87,7 @@ static struct vm *entry_dissolve(struct entry *entry)
     line->pool->count--;
     loop_io_free(entry->io);
     buf_done(&entry->in);
+    rehearsal_free(entry->rehearsal);
     free(entry);
     return vm;
 }
@@ -130,11 +135,38 @@ static void entry_ready(struct entry *entry)
     entry_set_state(entry, ENTRY_READY);
     pool->making = NULL;
     pool->failures = 0;
-    buf_done(&entry->in);
-    loop_io_free(take_ptr(entry->io)); /* whatever it says next is for who takes it */
     log_event(LOG_DEBUG, "pool_machine_ready", log_text("vm", vm_name(entry->vm)),
               log_uint("ms", vm_start_ms(entry->vm)));
     pool_refill_after(pool, 0);
+}
+
+static void on_rehearsed(void *ctx, const char *error)
+{
+    struct entry *entry = ctx;
+
+    rehearsal_free(take_ptr(entry->rehearsal));
+    if (error)
+        entry_fail(entry, error);
+    else
+        entry_ready(entry);
+}
+
+/* CONFIGURE is always rehearsed: it is what a create waits for. */
+static void entry_rehearse(struct entry *entry)
+{
+    const struct backend *backend = entry->line->pool->backend;
+    bool all = qemu_settings_warm_up(&backend->settings, &backend->accel) == WARM_UP_POOL;
+    size_t size;
+    const void *hello = template_hello(entry->line->template, &size);
+
+    entry_set_state(entry, ENTRY_REHEARSING);
+    buf_done(&entry->in);
+    loop_io_free(take_ptr(entry->io)); /* whatever it says next is for others */
+    if (vm_say_hello(entry->vm, hello, size) < 0 ||
+        rehearsal_new(backend->loop, vm_agent_fd(entry->vm),
+                      all ? REHEARSAL_PROGRAMS : REHEARSAL_CONFIGURE, on_rehearsed, entry,
+                      &entry->rehearsal) < 0)
+        entry_fail(entry, "the guest cannot rehearse");
 }
 
 static void on_agent(void *ctx, uint32_t events)
@@ -156,7 +188,7 @@ static void on_agent(void *ctx, uint32_t events)
     if (entry->in.size < whole && whole <= FRAME_MAX_BYTES)
         return;
     if (entry->in.size == whole && is_pong(&entry->in))
-        entry_ready(entry);
+        entry_rehearse(entry);
     else
         entry_fail(entry, "the guest agent does not answer as it should");
 }

@@ -1,6 +1,7 @@
 /* qemu_settings.c - see qemu_settings.h. */
 #include "qemu_settings.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -21,15 +22,43 @@ static const struct setting_row rows[] = {
     ROW(BOOL, host_loopback, "false", 0, 0,
         "a guest's gateway leads to this machine's loopback"),
     ROW(BOOL, templates, "true", 0, 0, "start machines as copies of one that has booted"),
+    ROW(TEXT, warm_up, "auto", 1, 16,
+        "who runs the interpreters ahead: off, template, pool; auto: tcg pool, kvm template"),
     ROW(U32, max_templates, "8", 1, 1024, "the least recently used one is dropped"),
+    ROW(U32, template_cache_mb, "2048", 0, 1048576, "disk for templates; 0: none is kept"),
     ROW(U32, pool_size, "2", 0, 256, "machines kept ready for each template"),
     ROW(U32, max_pool_size, "6", 0, 4096, "machines kept ready in all"),
     ROW(U32, translation_mb, "64", 8, 2048, "tcg: buffer of translated code, MiB a machine"),
 };
 
-static bool is_acceleration(const char *text)
+static const char *const accelerations[] = { "auto", "kvm", "tcg", NULL };
+static const char *const warm_ups[] = { "auto", "off", "template", "pool", NULL };
+
+/* S300 when TEXT is none of WORDS. */
+static int check_word(const struct settings *settings, const char *key, const char *text,
+                      const char *const *words, struct sandbox_error *err)
 {
-    return strcmp(text, "auto") == 0 || strcmp(text, "kvm") == 0 || strcmp(text, "tcg") == 0;
+    for (size_t i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return 0;
+    return sandbox_error_set(err, S300, "%s: sandbox.qemu.%s %s is none of %s, %s, %s%s%s",
+                             settings->path, key, text, words[0], words[1], words[2],
+                             words[3] ? ", " : "", words[3] ? words[3] : "");
+}
+
+enum qemu_warm_up qemu_settings_warm_up(const struct qemu_settings *settings,
+                                        const struct accel *accel)
+{
+    static const enum qemu_warm_up by_accel[] = {
+        [ACCEL_TCG] = WARM_UP_POOL, [ACCEL_KVM] = WARM_UP_TEMPLATE
+    };
+    static_assert(ARRAY_SIZE(by_accel) == ACCEL_KIND_MAX, "a way for each kind");
+
+    if (strcmp(settings->warm_up, "off") == 0)
+        return WARM_UP_OFF;
+    if (strcmp(settings->warm_up, "template") == 0)
+        return WARM_UP_TEMPLATE;
+    return strcmp(settings->warm_up, "pool") == 0 ? WARM_UP_POOL : by_accel[accel->kind];
 }
 
 int qemu_settings_read(const struct settings *settings, struct qemu_settings *ret_settings,
@@ -40,14 +69,12 @@ int qemu_settings_read(const struct settings *settings, struct qemu_settings *re
     if (settings_read(settings->qemu, "sandbox.qemu", rows, ARRAY_SIZE(rows), ret_settings,
                       error) < 0)
         return sandbox_error_set(err, S300, "%s:%s", settings->path, error);
-    if (!is_acceleration(ret_settings->acceleration)) {
-        (void)sandbox_error_set(err, S300,
-                                "%s: sandbox.qemu.acceleration %s is none of auto, kvm, tcg",
-                                settings->path, ret_settings->acceleration);
-        qemu_settings_done(ret_settings);
-        return -1;
-    }
-    return 0;
+    if (check_word(settings, "acceleration", ret_settings->acceleration, accelerations, err) ==
+            0 &&
+        check_word(settings, "warm_up", ret_settings->warm_up, warm_ups, err) == 0)
+        return 0;
+    qemu_settings_done(ret_settings);
+    return -1;
 }
 
 void qemu_settings_done(struct qemu_settings *settings)

@@ -12,7 +12,7 @@
 
 #include "cleanup.h"
 
-static int scratch_open(const char *folder)
+int scratch_new(const char *folder)
 {
     char path[4096];
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -75,7 +75,7 @@ static int copy_data(int from, int to, off_t size)
 
 int scratch_copy(int source_fd, const char *folder, int *ret_fd)
 {
-    _cleanup_close_ int fd = scratch_open(folder);
+    _cleanup_close_ int fd = scratch_new(folder);
     struct stat status;
     int result;
 

@@ -16,11 +16,11 @@
 #include "template_state.h"
 #include "vm.h"
 
-#define HELLO_MAX_BYTES 65536u
 #define RETRY_MS 60000u /* a failed one is tried again after that */
 
 static const char *const state_names[] = {
-    [TEMPLATE_PREPARING] = "preparing", [TEMPLATE_BOOTING] = "booting",
+    [TEMPLATE_PREPARING] = "preparing", [TEMPLATE_LOOKING] = "looking",
+    [TEMPLATE_BOOTING] = "booting",     [TEMPLATE_REHEARSING] = "rehearsing",
     [TEMPLATE_SAVING] = "saving",       [TEMPLATE_ENDING] = "ending",
     [TEMPLATE_READY] = "ready",         [TEMPLATE_FAILED] = "failed",
 };
@@ -29,9 +29,13 @@ static_assert(ARRAY_SIZE(state_names) == TEMPLATE_STATE_MAX, "a name for each st
 bool template_move_allowed(enum template_state from, enum template_state to)
 {
     static const unsigned moves[] = {
-        [TEMPLATE_PREPARING] = 1u << TEMPLATE_BOOTING | 1u << TEMPLATE_FAILED,
-        [TEMPLATE_BOOTING] = 1u << TEMPLATE_PREPARING | 1u << TEMPLATE_SAVING |
+        [TEMPLATE_PREPARING] = 1u << TEMPLATE_LOOKING | 1u << TEMPLATE_BOOTING |
+                               1u << TEMPLATE_FAILED,
+        [TEMPLATE_LOOKING] = 1u << TEMPLATE_PREPARING | 1u << TEMPLATE_READY |
                              1u << TEMPLATE_FAILED,
+        [TEMPLATE_BOOTING] = 1u << TEMPLATE_PREPARING | 1u << TEMPLATE_REHEARSING |
+                             1u << TEMPLATE_SAVING | 1u << TEMPLATE_FAILED,
+        [TEMPLATE_REHEARSING] = 1u << TEMPLATE_SAVING | 1u << TEMPLATE_FAILED,
         [TEMPLATE_SAVING] = 1u << TEMPLATE_ENDING | 1u << TEMPLATE_FAILED,
         [TEMPLATE_ENDING] = 1u << TEMPLATE_READY | 1u << TEMPLATE_FAILED,
         [TEMPLATE_READY] = 0,
@@ -60,8 +64,8 @@ enum template_state template_state(const struct template *template)
 
 const void *template_hello(const struct template *template, size_t *ret_size)
 {
-    *ret_size = template->hello.size;
-    return template->hello.data;
+    *ret_size = template->parts.hello.size;
+    return template->parts.hello.data;
 }
 
 /* Life. */
@@ -73,13 +77,12 @@ static void template_release(struct template *template)
     loop_notice_cancel(template->backend->loop, &template->begin);
     boot_wait_cancel(&template->boot_wait);
     loop_io_free(template->agent_io);
+    rehearsal_free(template->rehearsal);
+    template_lookup_cancel(template->lookup);
     vm_free(template->vm);
     loop_timer_free(template->timer);
     closep(&template->image_fd);
-    closep(&template->disk_fd);
-    closep(&template->memory_fd);
-    closep(&template->state_fd);
-    buf_done(&template->hello);
+    template_parts_done(&template->parts);
     free(template->digest);
     free(template);
 }
@@ -120,11 +123,8 @@ static int template_new(struct templates *templates, const struct image *image,
         .shape = *shape,
         .digest = strdup(image->digest),
         .image_fd = image_open(image),
-        .disk_fd = -1,
-        .memory_fd = -1,
-        .state_fd = -1,
+        .parts = TEMPLATE_NO_PARTS,
         .began_ms = loop_now_ms(templates->backend->loop),
-        .hello = { .limit = HELLO_MAX_BYTES },
     };
     list_init(&template->node);
     list_init(&template->waits);
@@ -288,13 +288,13 @@ int template_clone(const struct template *template, struct vm_spec *spec)
     spec->mode = QEMU_CLONE;
     spec->shape = template->shape;
     spec->image_fd = template->image_fd;
-    spec->memory_fd = template->memory_fd;
+    spec->memory_fd = template->parts.memory_fd;
     /* Opened anew: an offset is shared by all that was inherited. */
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", template->state_fd);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", template->parts.state_fd);
     spec->state_fd = open(path, O_RDONLY | O_CLOEXEC);
     if (spec->state_fd < 0)
         return -errno;
-    result = scratch_copy(template->disk_fd, template->backend->scratch_directory,
+    result = scratch_copy(template->parts.disk_fd, template->backend->scratch_directory,
                           &spec->disk_fd);
     if (result < 0)
         closep(&spec->state_fd);

@@ -2,7 +2,8 @@
  *
  * A template holds an image's guest up to the agent's HELLO: nothing of a user has run in it
  * and nothing in it identifies a sandbox. Its memory is sealed: a QEMU that was broken into
- * cannot change what later machines start from. Owned by the process, gone with it. */
+ * cannot change what later machines start from. A copy is kept on disk (template_cache.h) and
+ * read anew, never used in its place. */
 #pragma once
 
 #include <stdint.h>
@@ -17,12 +18,14 @@ struct templates;
 struct vm_spec;
 
 enum template_state {
-    TEMPLATE_PREPARING, /* waits for the boot files */
-    TEMPLATE_BOOTING,   /* its machine starts */
-    TEMPLATE_SAVING,    /* stopped, its state is on its way to us */
-    TEMPLATE_ENDING,    /* saved; its QEMU ends */
-    TEMPLATE_READY,     /* may be cloned */
-    TEMPLATE_FAILED,    /* machines of this shape boot cold, until it is tried again */
+    TEMPLATE_PREPARING,  /* waits for the boot files */
+    TEMPLATE_LOOKING,    /* for one on disk */
+    TEMPLATE_BOOTING,    /* its machine starts */
+    TEMPLATE_REHEARSING, /* it does what its clones will be asked for */
+    TEMPLATE_SAVING,     /* stopped, its state is on its way to us */
+    TEMPLATE_ENDING,     /* saved; its QEMU ends */
+    TEMPLATE_READY,      /* may be cloned */
+    TEMPLATE_FAILED,     /* machines of this shape boot cold, until it is tried again */
     TEMPLATE_STATE_MAX
 };
 

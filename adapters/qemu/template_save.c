@@ -1,4 +1,5 @@
-/* template_save.c - from nothing to a saved machine: boot, HELLO, stop, save, quit, seal. */
+/* template_save.c - from nothing to a saved machine: one that lies on disk, or boot, HELLO,
+ * rehearsal, stop, save, quit, seal. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,8 @@ static void template_fail(struct template *template, const char *why)
     loop_timer_disarm(template->timer);
     boot_wait_cancel(&template->boot_wait);
     loop_io_free(take_ptr(template->agent_io));
+    rehearsal_free(take_ptr(template->rehearsal));
+    template_lookup_cancel(take_ptr(template->lookup));
     vm_free(take_ptr(template->vm));
     template_set_state(template, TEMPLATE_FAILED);
     template_tell(template);
@@ -45,18 +48,33 @@ static int template_seal(struct template *template)
 {
     const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 
-    if (fcntl(template->memory_fd, F_ADD_SEALS, seals) < 0 ||
-        fcntl(template->state_fd, F_ADD_SEALS, seals) < 0)
+    if (fcntl(template->parts.memory_fd, F_ADD_SEALS, seals) < 0 ||
+        fcntl(template->parts.state_fd, F_ADD_SEALS, seals) < 0)
         return -errno;
     return 0;
+}
+
+/* False: it has failed. */
+static bool template_ready(struct template *template)
+{
+    int result = template_seal(template);
+
+    if (result < 0) {
+        template_fail(template, strerror(-result));
+        return false;
+    }
+    loop_timer_disarm(template->timer);
+    template_set_state(template, TEMPLATE_READY);
+    template_tell(template);
+    return true;
 }
 
 /* Its accelerator was given up; from a clean slate with the other one. */
 static void template_begin_again(struct template *template)
 {
-    closep(&template->disk_fd);
-    closep(&template->memory_fd);
-    closep(&template->state_fd);
+    template_parts_done(&template->parts);
+    template->parts = TEMPLATE_NO_PARTS;
+    template->looked_up = false;
     template_set_state(template, TEMPLATE_PREPARING);
     template_begin(template);
 }
@@ -65,7 +83,6 @@ static void on_gone(void *ctx, const char *reason, const char *console)
 {
     struct template *template = ctx;
     const bool again = template->state == TEMPLATE_BOOTING && vm_may_retry(template->vm);
-    int result;
 
     vm_free(take_ptr(template->vm));
     if (again) {
@@ -76,14 +93,9 @@ static void on_gone(void *ctx, const char *reason, const char *console)
         template_fail(template, reason);
         return;
     }
-    result = template_seal(template);
-    if (result < 0) {
-        template_fail(template, strerror(-result));
-        return;
-    }
-    loop_timer_disarm(template->timer);
-    template_set_state(template, TEMPLATE_READY);
-    template_tell(template);
+    if (template_ready(template))
+        template_cache_keep(template->backend->template_cache, template->name, template->key,
+                            &template->parts, template->backend->settings.template_cache_mb);
 }
 
 static void on_step(void *ctx, const json_t *value, const char *error)
@@ -128,8 +140,8 @@ static void on_migration(void *ctx, const char *status)
 static bool template_pass_state_fd(struct template *template)
 {
     if (qmp_execute_with_fd(vm_qmp(template->vm), "getfd",
-                            json_pack("{s:s}", "fdname", STATE_FD_NAME), template->state_fd,
-                            STEP_TIMEOUT_MS, on_step, template) == 0)
+                            json_pack("{s:s}", "fdname", STATE_FD_NAME),
+                            template->parts.state_fd, STEP_TIMEOUT_MS, on_step, template) == 0)
         return true;
     template_fail(template, "QEMU's monitor cannot be used");
     return false;
@@ -149,10 +161,39 @@ static void template_save(struct template *template)
                                on_step); /* a failure was told */
 }
 
+/* Rehearsing. */
+
+static void on_rehearsed(void *ctx, const char *error)
+{
+    struct template *template = ctx;
+
+    rehearsal_free(take_ptr(template->rehearsal));
+    if (error)
+        template_fail(template, error);
+    else
+        template_save(template);
+}
+
+static void template_rehearse(struct template *template)
+{
+    const struct backend *backend = template->backend;
+
+    if (qemu_settings_warm_up(&backend->settings, &backend->accel) == WARM_UP_OFF) {
+        template_save(template);
+        return;
+    }
+    template_set_state(template, TEMPLATE_REHEARSING);
+    if (vm_say_hello(template->vm, template->parts.hello.data, template->parts.hello.size) <
+            0 ||
+        rehearsal_new(backend->loop, vm_agent_fd(template->vm), REHEARSAL_PROGRAMS,
+                      on_rehearsed, template, &template->rehearsal) < 0)
+        template_fail(template, "the guest cannot rehearse");
+}
+
 /* The agent's first frame must be its HELLO, with nothing behind it. -EAGAIN: not whole yet. */
 static int template_take_hello(struct template *template)
 {
-    struct buf *hello = &template->hello;
+    struct buf *hello = &template->parts.hello;
     uint8_t *room = buf_reserve(hello, 4096);
     struct agent_frame frame;
     const char *reason;
@@ -185,7 +226,7 @@ static void on_agent(void *ctx, uint32_t events)
     if (result < 0)
         template_fail(template, "the guest agent does not greet as it should");
     else
-        template_save(template);
+        template_rehearse(template);
 }
 
 static void on_up(void *ctx)
@@ -199,28 +240,19 @@ static void on_up(void *ctx)
 
 /* Booting. */
 
-static int make_memory(const char *name, size_t size)
-{
-    _cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0 || (size > 0 && ftruncate(fd, (off_t)size) < 0))
-        return -errno;
-    return take_fd(&fd);
-}
-
 static int template_prepare(struct template *template, const struct boot_file_set *files)
 {
     const size_t bytes = (size_t) template->shape.memory_mb << 20;
     int result = scratch_copy(files->blank_fd, template->backend->scratch_directory,
-                              &template->disk_fd);
+                              &template->parts.disk_fd);
 
     if (result < 0)
         return result;
-    template->memory_fd = make_memory("sandbox-memory", bytes);
-    template->state_fd = make_memory("sandbox-state", 0);
-    if (template->memory_fd < 0)
-        return template->memory_fd;
-    return template->state_fd < 0 ? template->state_fd : 0;
+    template->parts.memory_fd = template_memory_new("sandbox-memory", bytes);
+    template->parts.state_fd = template_memory_new("sandbox-state", 0);
+    if (template->parts.memory_fd < 0)
+        return template->parts.memory_fd;
+    return template->parts.state_fd < 0 ? template->parts.state_fd : 0;
 }
 
 static void template_boot(struct template *template, const struct boot_file_set *files)
@@ -233,10 +265,10 @@ static void template_boot(struct template *template, const struct boot_file_set 
         .mode = QEMU_TEMPLATE,
         .shape = template->shape,
         .image_fd = template->image_fd,
-        .disk_fd = template->disk_fd,
+        .disk_fd = template->parts.disk_fd,
         .kernel_fd = files->kernel_fd,
         .initrd_fd = files->initrd_fd,
-        .memory_fd = template->memory_fd,
+        .memory_fd = template->parts.memory_fd,
         .state_fd = -1, /* passed when it is needed */
     };
 
@@ -250,6 +282,53 @@ static void template_boot(struct template *template, const struct boot_file_set 
     sandbox_error_done(&err);
 }
 
+/* Looking for one on disk. */
+
+static void on_found(void *ctx, const char *key, struct template_parts *parts)
+{
+    struct template *template = ctx;
+
+    template->lookup = NULL;
+    template->looked_up = true;
+    (void)snprintf(template->key, sizeof(template->key), "%s", key);
+    if (parts) {
+        template->parts = *parts;
+        *parts = TEMPLATE_NO_PARTS;
+        (void)template_ready(template);
+    } else {
+        template_set_state(template, TEMPLATE_PREPARING);
+        template_boot_files_ready(template, NULL);
+    }
+}
+
+/* False: that cannot be done, or is not wanted. */
+static bool template_look_up(struct template *template, const struct boot_file_set *files)
+{
+    const struct backend *backend = template->backend;
+    const struct qemu_settings *settings = &backend->settings;
+    const bool bare = qemu_settings_warm_up(settings, &backend->accel) == WARM_UP_OFF;
+    const struct template_key_spec spec = {
+        .args = { .program = settings->program,
+                  .mode = QEMU_TEMPLATE,
+                  .shape = template->shape,
+                  .accel = backend->accel,
+                  .translation_mb = settings->translation_mb,
+                  .command_line = settings->command_line },
+        .image_digest = template->digest,
+        .rehearsal = bare ? "none" : "programs",
+        .kernel_fd = files->kernel_fd,
+        .initrd_fd = files->initrd_fd,
+    };
+
+    if (settings->template_cache_mb == 0 ||
+        template_cache_find(backend->template_cache, template->name, &spec,
+                            backend->scratch_directory, on_found, template,
+                            &template->lookup) < 0)
+        return false;
+    template_set_state(template, TEMPLATE_LOOKING);
+    return true;
+}
+
 void template_boot_files_ready(void *ctx, const char *why)
 {
     struct template *template = ctx;
@@ -261,7 +340,7 @@ void template_boot_files_ready(void *ctx, const char *why)
     }
     files = boot_files_get(template->backend->boot_files, template->shape.disk_mb,
                            &template->boot_wait);
-    if (files)
+    if (files && (template->looked_up || !template_look_up(template, files)))
         template_boot(template, files);
 }
 

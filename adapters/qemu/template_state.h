@@ -1,8 +1,9 @@
 /* template_state.h - what the files template*.c share; nobody else includes it. */
 #pragma once
 
-#include "buf.h"
+#include "rehearsal.h"
 #include "template.h"
+#include "template_cache.h"
 
 struct templates {
     struct backend *backend;
@@ -20,15 +21,17 @@ struct template
     char *digest; /* of the image */
     struct qemu_shape shape;
     int image_fd;
-    int disk_fd;   /* the template's own; a clone's is a copy */
-    int memory_fd; /* sealed when ready */
-    int state_fd;
-    struct buf hello;
-    struct list waits;        /* struct template_wait */
-    struct loop_notice begin; /* deferred: the first step */
+    struct template_parts
+        parts; /* memory and state sealed when ready; a clone's disk is a copy */
+    struct template_lookup *lookup;
+    bool looked_up;                  /* and not found; KEY is of that */
+    char key[HASH_SHA256_HEX_BYTES]; /* "": cannot be kept */
+    struct list waits;               /* struct template_wait */
+    struct loop_notice begin;        /* deferred: the first step */
     struct boot_wait boot_wait;
     struct vm *vm;
     struct loop_io *agent_io; /* until HELLO is whole */
+    struct rehearsal *rehearsal;
     struct loop_timer *timer; /* of the whole work */
     uint64_t began_ms;
     uint64_t ended_ms;

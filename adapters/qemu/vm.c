@@ -234,16 +234,23 @@ void vm_hand_over(struct vm *vm, const char *name, const struct vm_events *event
         (void)snprintf(vm->name, sizeof(vm->name), "%s", name);
 }
 
+int vm_say_hello(struct vm *vm, const void *hello, size_t size)
+{
+    assert(vm->state == VM_UP && vm->mode != QEMU_COLD);
+    if (vm->agent_peer_fd < 0 ||
+        send(vm->agent_peer_fd, hello, size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size)
+        return -1;
+    return 0;
+}
+
 int vm_take_agent(struct vm *vm, const void *hello, size_t size)
 {
-    bool told = size == 0;
+    bool told;
 
     assert(vm->state == VM_UP);
     if (vm->agent_fd < 0)
         return -1;
-    if (!told)
-        told = send(vm->agent_peer_fd, hello, size, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-               (ssize_t)size;
+    told = size == 0 || vm_say_hello(vm, hello, size) == 0;
     closep(&vm->agent_peer_fd);
     return told ? take_fd(&vm->agent_fd) : -1;
 }

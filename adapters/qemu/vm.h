@@ -60,6 +60,9 @@ void vm_hand_over(struct vm *vm, const char *name, const struct vm_events *event
 
 /* The host's end of the agent's socket; the vm keeps it. */
 int vm_agent_fd(const struct vm *vm);
+/* Puts HELLO in front of what the guest will say, as often as somebody is to hear it. Not of a
+ * cold one. -1: out of room, or taken. */
+int vm_say_hello(struct vm *vm, const void *hello, size_t size);
 /* Hands the socket out, once. HELLO (SIZE 0: none) is put in front of what the guest will say:
  * a clone's agent has greeted in its template. -1: out of room, or taken before. */
 int vm_take_agent(struct vm *vm, const void *hello, size_t size);

@@ -183,7 +183,7 @@ static int vm_start(struct vm *vm, const struct vm_spec *spec)
     text_list_done(&arguments);
     if (result < 0)
         return result;
-    if (spec->mode == QEMU_CLONE)
+    if (spec->mode != QEMU_COLD)
         vm->agent_peer_fd = take_fd(&ends.agent_fd);
     result = vm_watch(vm, take_fd(&pidfd), take_fd(&qmp_fd));
     if (result == 0 && spec->mode == QEMU_CLONE)

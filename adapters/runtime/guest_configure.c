@@ -13,7 +13,7 @@
 
 #define SEED_BYTES 32
 
-static int fill_seed(struct guest_configure *configure)
+int guest_configure_fill_seed(struct guest_configure *configure)
 {
     uint8_t seed[SEED_BYTES];
     _cleanup_(buf_done)
@@ -112,7 +112,7 @@ int guest_configure_fill(struct guest_configure *configure, const char *id,
                          const struct image *image, const struct env *env,
                          const struct machine_network *network)
 {
-    int result = fill_seed(configure);
+    int result = guest_configure_fill_seed(configure);
 
     if (result == 0)
         result = fill_identity(configure, id);

@@ -10,5 +10,7 @@
 int guest_configure_fill(struct guest_configure *configure, const char *id,
                          const struct image *image, const struct env *env,
                          const struct machine_network *network);
+/* Its random bytes alone. 0, -ENOMEM, or -errno of getrandom(2). */
+int guest_configure_fill_seed(struct guest_configure *configure);
 /* At the last moment. */
 void guest_configure_set_time(struct guest_configure *configure);

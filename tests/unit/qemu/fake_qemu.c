@@ -3,7 +3,8 @@
  * What it does wrong is written behind the last dash of its own name (a link to it):
  *   qemu-fine, qemu-crash (at once), qemu-silent (no agent), qemu-noload (a state cannot be
  *   loaded), qemu-nosave, qemu-mute (the agent answers no ping), qemu-nokvm (a crash with KVM),
- *   qemu-kvmhang (no agent with KVM)
+ *   qemu-kvmhang (no agent with KVM), qemu-old (the agent knows no rehearsal), qemu-stiff (a
+ *   clone ends when it is to rehearse)
  * Descriptors are those of qemu_args.h. A clone proves that it got the template's state: the
  * agent says PONG only if the state and the memory hold what the template wrote. */
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 #include "agent_frame.h"
 #include "buf.h"
+#include "pack.h"
 #include "qemu_args.h"
 
 #define MARK "what the template left"
@@ -65,17 +67,63 @@ static char *memory_map(int flags)
     return memory;
 }
 
-/* HELLO with an empty map; the adapter looks at its frame alone. */
-static void greet(void)
+static void pack_key(struct buf *to, const char *key)
 {
-    struct buf hello = { 0 };
+    if (pack_text(to, key, strlen(key)) < 0)
+        exit(1);
+}
+
+static void pack_number(struct buf *to, const char *key, uint64_t number)
+{
+    pack_key(to, key);
+    if (pack_uint(to, number) < 0)
+        exit(1);
+}
+
+static void put_hello(struct buf *to)
+{
+    if (pack_map(to, 4) < 0)
+        exit(1);
+    pack_number(to, "protocol_major", 1);
+    pack_number(to, "protocol_minor", behaves("old") ? 0 : 1);
+    pack_key(to, "agent_version");
+    pack_key(to, "0");
+    pack_key(to, "operations");
+    if (pack_array(to, 0) < 0)
+        exit(1);
+}
+
+static void put_nothing(struct buf *to)
+{
+    if (pack_map(to, 0) < 0)
+        exit(1);
+}
+
+static void put_exec_reply(struct buf *to)
+{
+    if (pack_map(to, 3) < 0)
+        exit(1);
+    pack_number(to, "exit_code", 127);
+    pack_key(to, "timed_out");
+    if (pack_bool(to, false) < 0)
+        exit(1);
+    pack_key(to, "cancelled");
+    if (pack_bool(to, false) < 0)
+        exit(1);
+}
+
+static void agent_send(enum agent_frame_kind kind, uint64_t id, void (*put)(struct buf *to))
+{
+    struct buf bytes = { 0 };
     size_t start;
 
-    if (agent_frame_begin(AGENT_FRAME_HELLO, 0, NULL, &hello, &start) < 0 ||
-        buf_append_byte(&hello, 0x80) < 0 || agent_frame_finish(&hello, start) < 0 ||
-        send(QEMU_FD_AGENT, hello.data, hello.size, 0) < 0)
+    if (agent_frame_begin(kind, id, NULL, &bytes, &start) < 0)
         exit(1);
-    buf_done(&hello);
+    put(&bytes);
+    if (agent_frame_finish(&bytes, start) < 0 ||
+        send(QEMU_FD_AGENT, bytes.data, bytes.size, 0) < 0)
+        exit(1);
+    buf_done(&bytes);
 }
 
 static void load(void)
@@ -148,26 +196,50 @@ static void monitor_read(void)
     }
 }
 
-static void agent_read(void)
+static void agent_pong(uint64_t id)
 {
-    uint8_t bytes[4096];
-    struct agent_frame frame;
+    const struct agent_frame frame = { .kind = AGENT_FRAME_PONG, .id = id };
     struct buf pong = { 0 };
-    const char *reason;
-    ssize_t size = recv(QEMU_FD_AGENT, bytes, sizeof(bytes), 0);
 
-    if (size <= 0)
-        exit(0);
-    if (behaves("mute") || (is_clone && !loaded) ||
-        agent_frame_decode(bytes + AGENT_FRAME_PREFIX_BYTES,
-                           (size_t)size - AGENT_FRAME_PREFIX_BYTES, &frame, &reason) < 0 ||
-        frame.kind != AGENT_FRAME_PING)
-        return;
-    frame.kind = AGENT_FRAME_PONG;
     if (agent_frame_encode(&frame, &pong) < 0 ||
         send(QEMU_FD_AGENT, pong.data, pong.size, 0) < 0)
         exit(1);
     buf_done(&pong);
+}
+
+/* An image in which no program can be found. */
+static void agent_obey(const struct agent_frame *frame)
+{
+    if (behaves("mute") || (is_clone && !loaded))
+        return;
+    if (frame->kind == AGENT_FRAME_PING)
+        agent_pong(frame->id);
+    else if (frame->kind == AGENT_FRAME_CONFIGURE && behaves("stiff") && is_clone)
+        exit(1);
+    else if (frame->kind == AGENT_FRAME_CONFIGURE)
+        agent_send(AGENT_FRAME_READY, 0, put_nothing);
+    else if (frame->kind == AGENT_FRAME_CALL)
+        agent_send(AGENT_FRAME_REPLY, frame->id, put_exec_reply);
+}
+
+static void agent_read(void)
+{
+    static uint8_t bytes[65536];
+    struct agent_frame frame;
+    const char *reason;
+    ssize_t size = recv(QEMU_FD_AGENT, bytes, sizeof(bytes), 0), at = 0;
+
+    if (size <= 0)
+        exit(0);
+    while (size - at > (ssize_t)AGENT_FRAME_PREFIX_BYTES) {
+        const size_t whole = agent_frame_size(bytes + at);
+
+        at += AGENT_FRAME_PREFIX_BYTES;
+        if (agent_frame_decode(bytes + at, whole, &frame, &reason) < 0)
+            exit(1);
+        agent_obey(&frame);
+        at += (ssize_t)whole;
+    }
 }
 
 int main(int argc, char **argv)
@@ -187,7 +259,7 @@ int main(int argc, char **argv)
     }
     say("{\"QMP\": {}}\n");
     if (!is_clone && !behaves("silent") && !(behaves("kvmhang") && is_kvm))
-        greet();
+        agent_send(AGENT_FRAME_HELLO, 0, put_hello);
     for (;;) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return 1;
