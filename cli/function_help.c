@@ -8,10 +8,10 @@
 
 #include "args.h"
 #include "error.h"
+#include "hint.h"
 #include "json_scan.h"
 #include "output.h"
 #include "schema.h"
-#include "suggest.h"
 
 /* How the type of a property reads. */
 static int put_type(struct span property, struct buf *to)
@@ -70,7 +70,7 @@ static int put_properties(struct span schema, struct buf *to)
 {
     struct json_iterator iterator = json_iterate(json_get(schema, "properties"));
     struct span key, value;
-    int result = buf_printf(to, "\n  %-18s %-14s %-9s %-10s %s\n", "NAME", "TYPE", "",
+    int result = buf_printf(to, "\n  %-18s %-14s %-9s %-10s %s\n", "NAME", "TYPE", "REQUIRED",
                             "DEFAULT", "");
     size_t before = to->size;
 
@@ -105,18 +105,10 @@ static int print_info(struct span info)
 
 static int unknown(const char *function)
 {
-    char names[OP_MAX][64];
-    struct suggest suggest;
+    const char *nearest = hint_nearest_function(function);
 
-    suggest_init(&suggest, function, strlen(function));
-    for (int i = 0; i < OP_MAX; i++) {
-        (void)snprintf(names[i], sizeof(names[i]), "sandbox::%s",
-                       operations[i].name); /* fits */
-        suggest_offer(&suggest, names[i]);
-    }
     (void)fprintf(stderr, "Error: function not found: %s%s%s%s\n", function,
-                  suggest.best ? "; did you mean " : "", suggest.best ? suggest.best : "",
-                  suggest.best ? "?" : "");
+                  nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     return EXIT_CODE_FAILED;
 }
 

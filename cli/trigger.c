@@ -7,6 +7,7 @@
 #include "args.h"
 #include "command.h"
 #include "function_help.h"
+#include "hint.h"
 #include "json_scan.h"
 #include "output.h"
 
@@ -38,7 +39,7 @@ static int print_json(struct span value, FILE *before, const char *prefix, int f
     return result;
 }
 
-static int print_error(struct span error)
+static int print_error(struct span error, const char *function)
 {
     _cleanup_(buf_done)
     struct buf envelope = { 0 };
@@ -47,17 +48,19 @@ static int print_error(struct span error)
 
     if (result == 0 && json_scan((const char *)envelope.data, envelope.size, &value, NULL) == 0)
         result = print_json(value, stderr, "Error: ", STDERR_FILENO);
+    if (json_string_equals(json_get(error, "code"), "function_not_found"))
+        hint_function(function);
     return result < 0 ? complain(strerror(-result)) : EXIT_CODE_FAILED;
 }
 
 /* The answer's buffer holds checked JSON: a part of the frame. */
-static int print_answer(const struct client_call *call)
+static int print_answer(const struct client_call *call, const char *function)
 {
     struct span value = { .data = (const char *)call->answer.data, .size = call->answer.size };
     int result;
 
     if (call->is_error)
-        return print_error(value);
+        return print_error(value, function);
     if (json_kind(value) == JSON_NULL)
         return EXIT_CODE_DONE;
     result = print_json(value, NULL, NULL, STDOUT_FILENO);
@@ -74,7 +77,7 @@ static int call(struct client *client, const struct client_request *request,
     int code;
 
     if (outcome == CLIENT_ANSWERED) {
-        code = print_answer(&call);
+        code = print_answer(&call, request->function);
         client_close(client);
     } else if (outcome == CLIENT_INTERRUPTED) {
         code = 128 + client->interrupt.caught;
@@ -99,8 +102,10 @@ static int make_payload(const struct trigger_options *options, const struct opti
     };
     int result = args_payload(&args, ret_payload, &error);
 
-    if (result == 0)
+    if (result == 0) {
+        hint_fields(&args);
         return EXIT_CODE_DONE;
+    }
     return complain(error.size > 0 ? buf_text(&error) : strerror(-result));
 }
 

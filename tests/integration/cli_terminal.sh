@@ -81,6 +81,16 @@ is "gets no control sequence" "${screen//$'\033'/}" "$screen"
 is "a pipe gets neither marks nor colours" \
     "$(iii sandbox stop "$(iii sandbox create python 2>&1)" 2>&1 | LC_ALL=C tr -d '[:print:]\n')" ""
 
+# What was meant.
+shown 1 "an unknown function" -- iii trigger sandbox::creat
+like "is told which is near" "$screen" 'hint: did you mean sandbox::create\?'
+shown 1 "an unknown field" -- iii trigger sandbox::create imgae=python
+like "is told which is near" "$screen" 'hint: sandbox::create has no field imgae; did you mean image\?'
+shown 0 "a field of no table" -- iii trigger sandbox::list anything=1
+is "is not commented on" "$(tr -d '\r' <"$work/screen" | grep hint)" ""
+run_piped=$(iii trigger sandbox::creat 2>&1)
+is "a pipe gets no hint" "${run_piped//hint/}" "$run_piped"
+
 # Transfers.
 head -c 8388608 /dev/urandom >"$work/file"
 shown 0 "an upload" -- iii sandbox upload "$id" "$work/file" /tmp/file

@@ -21,6 +21,23 @@ is "a file is written" "$(iii trigger sandbox::fs::write "sandbox_id=$first" pat
     parents=true content=hello | jq .bytes_written)" 5
 is "and read" "$(iii trigger sandbox::fs::read "sandbox_id=$first" path=/srv/a.txt | jq -r .body)" hello
 
+# The command line: output as it comes, since the program waits for an answer to its first line.
+mkfifo "$work/in" "$work/seen"
+iii sandbox run python --memory 256 -- python3 -c 'print("ready", flush=True); print("got", input()); exit(5)' \
+    <"$work/in" >"$work/seen" &
+run=$!
+exec 7>"$work/in" 8<"$work/seen"
+is "run shows the first line while its program waits" "$(read -r -t 120 -u 8 line && echo "$line")" ready
+echo word >&7
+is "and hands on what is typed" "$(read -r -t 30 -u 8 line && echo "$line")" "got word"
+wait "$run"
+is "with the program's exit code" $? 5
+exec 7>&- 8<&-
+"$SANDBOX_BIN/../tests/on_terminal" ready ^C -- \
+    iii sandbox run python --memory 256 -- sh -c 'echo ready; sleep 60' >"$work/screen" 2>&1
+is "Ctrl-C ends run with 130" $? 130
+is "and its machine" "$(iii trigger sandbox::list | jq -r '.[].sandbox_id')" "$first"
+
 qemu=$(pid_of qemu)
 ok "QEMU runs" test -n "$qemu"
 ok "not as root" test "$(awk '/^Uid:/ { print $2 }' "/proc/$qemu/status")" != 0

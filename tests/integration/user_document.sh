@@ -51,6 +51,6 @@ is "nothing is left running" "$(iii trigger sandbox::list)" "[]"
 # Every code of the document is one of the contract's, with the document's type.
 while read -r code type; do
     like "$code is documented as $type" "$(cat "$here/../../docs/errors.md")" \
-        "## $code"
+        "\\| \\[$code\\]\\(#$code\\) \\| $type \\|"
 done < <(sed -n 's/^\(S[0-9]\{3\}\) (\([a-z]*\)):.*/\1 \2/p' "$here/user-document.txt")
 finish
