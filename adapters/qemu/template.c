@@ -121,7 +121,7 @@ static int template_new(struct templates *templates, const struct image *image,
         .state = TEMPLATE_PREPARING,
         .references = 1,
         .shape = *shape,
-        .digest = strdup(image->digest),
+        .digest = strdup(image->content),
         .image_fd = image_open(image),
         .parts = TEMPLATE_NO_PARTS,
         .began_ms = loop_now_ms(templates->backend->loop),
@@ -150,7 +150,7 @@ static bool template_fits(const struct template *template, const struct image *i
     return template->shape.cpus == shape->cpus && template->shape.network == shape->network &&
            template->shape.memory_mb == shape->memory_mb &&
            template->shape.disk_mb == shape->disk_mb &&
-           strcmp(template->digest, image->digest) == 0;
+           strcmp(template->digest, image->content) == 0;
 }
 
 /* It starts nothing any more; who holds it may go on. */

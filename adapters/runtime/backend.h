@@ -18,7 +18,9 @@ struct machine; /* one machine of it */
 /* An installed image, as the back end needs it. Borrowed for the machine's life. */
 struct image {
     char *name;
+    char *source;    /* as configured when it was installed */
     char *digest;    /* of its source and recipe; names the cache folder */
+    char *content;   /* digest of its files; another one is another image */
     char *directory; /* <cache_dir>/images/<digest>, complete */
     char *workdir;   /* of the image's config; "/" if it has none */
     struct text_list env;

@@ -56,7 +56,18 @@ const char *catalog_addition(const struct adapter_settings *settings, const char
     return NULL;
 }
 
-static bool is_allowed(const struct adapter_settings *settings, const char *image)
+const char *catalog_name(const struct adapter_settings *settings, size_t index,
+                         bool *ret_is_preset)
+{
+    *ret_is_preset = index < ARRAY_SIZE(presets);
+    if (*ret_is_preset)
+        return presets[index].name;
+    index -= ARRAY_SIZE(presets);
+    return index < settings->custom_images.count ? settings->custom_images.items[index].key
+                                                 : NULL;
+}
+
+bool catalog_allows(const struct adapter_settings *settings, const char *image)
 {
     for (size_t i = 0; i < settings->image_allowlist.count; i++)
         if (strcmp(settings->image_allowlist.items[i], image) == 0)
@@ -78,24 +89,31 @@ static int list_bootable(const struct adapter_settings *settings, struct buf *to
     return ret;
 }
 
-int catalog_check(const struct adapter_settings *settings, const char *image,
-                  const char **ret_source, struct sandbox_error *err)
+int catalog_refuse(const struct adapter_settings *settings, const char *image,
+                   const char *problem, struct sandbox_error *err)
 {
     _cleanup_(buf_done)
     struct buf bootable = { 0 };
-    const char *source = catalog_source(settings, image);
     const char *names = NULL;
 
-    if (source && is_allowed(settings, image)) {
-        *ret_source = source;
-        return 0;
-    }
     if (list_bootable(settings, &bootable) == 0 && bootable.size > 0)
         names = buf_text(&bootable);
-    return sandbox_error_set(err, S100, "image %s %s; %s%s", image,
-                             source ? "is not in image_allowlist" : "is not in the catalog",
+    return sandbox_error_set(err, S100, "image %s %s; %s%s", image, problem,
                              names ? "images that may be booted: " : "no image may be booted",
                              names ? names : "");
+}
+
+int catalog_check(const struct adapter_settings *settings, const char *image,
+                  const char **ret_source, struct sandbox_error *err)
+{
+    const char *source = catalog_source(settings, image);
+
+    if (!source)
+        return catalog_refuse(settings, image, "is not in the catalog", err);
+    if (!catalog_allows(settings, image))
+        return catalog_refuse(settings, image, "is not in image_allowlist", err);
+    *ret_source = source;
+    return 0;
 }
 
 static struct catalog_image describe(const char *name, const char *source, const char *kind)
@@ -112,10 +130,12 @@ static struct catalog_image describe(const char *name, const char *source, const
 void handle_catalog_list(struct request *request)
 {
     const struct adapter_settings *settings = request_settings(request);
-    const struct setting_map *custom = &settings->custom_images;
     struct catalog_list_reply reply = { .has_images = true };
     struct sandbox_error err = { 0 };
-    struct catalog_image *images = calloc(ARRAY_SIZE(presets) + custom->count, sizeof(*images));
+    struct catalog_image *images = calloc(ARRAY_SIZE(presets) + settings->custom_images.count,
+                                          sizeof(*images));
+    const char *name;
+    bool is_preset;
 
     if (!images) {
         sandbox_error_set(&err, S300, "no memory for the reply");
@@ -123,12 +143,9 @@ void handle_catalog_list(struct request *request)
         return;
     }
     reply.images.items = images;
-    for (size_t i = 0; i < ARRAY_SIZE(presets); i++)
-        images[reply.images.count++] = describe(
-            presets[i].name, catalog_source(settings, presets[i].name), "preset");
-    for (size_t i = 0; i < custom->count; i++)
-        images[reply.images.count++] = describe(custom->items[i].key, custom->items[i].value,
-                                                "custom");
+    for (size_t i = 0; (name = catalog_name(settings, i, &is_preset)); i++)
+        images[reply.images.count++] = describe(name, catalog_source(settings, name),
+                                                is_preset ? "preset" : "custom");
     request_reply(request, &reply);
     free(images);
 }

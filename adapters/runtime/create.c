@@ -113,15 +113,15 @@ static void creation_boot(struct creation *creation)
 
 /* Image. */
 
-static void on_image_progress(void *ctx, enum image_stage stage, uint64_t bytes,
-                              uint64_t total_bytes)
+static void on_image_progress(void *ctx, const struct image_progress *progress)
 {
     struct creation *creation = ctx;
 
-    progress_image(creation->request, stage, creation->source, bytes, total_bytes);
+    progress_image(creation->request, creation->source, progress);
 }
 
-static void on_image(void *ctx, const struct image *own_image, struct sandbox_error *err)
+static void on_image(void *ctx, const struct image *own_image, bool installed,
+                     struct sandbox_error *err)
 {
     struct creation *creation = ctx;
 
@@ -172,11 +172,12 @@ static int creation_begin(struct creation *creation, struct sandbox_error *err)
         .done = on_image,
     };
     struct request *request = creation->request;
+    unsigned flags = request_settings(request)->auto_install ? IMAGE_MAY_INSTALL : 0;
 
     if (creation_check(creation, err) < 0)
         return -1;
     if (image_cache_get(adapter_images(request_adapter(request)), request_snapshot(request),
-                        creation->body->image, &image_events, creation,
+                        creation->body->image, flags, &image_events, creation,
                         &creation->image_wait) < 0)
         return sandbox_error_set(err, S300, "sandbox %s, image: no memory",
                                  sandbox_id(creation->sandbox));

@@ -6,6 +6,7 @@
 
 #include "codec.h"
 #include "handlers.h"
+#include "image_operations.h"
 #include "info.h"
 #include "limits.h"
 
@@ -23,12 +24,14 @@ static void refuse(struct request *request)
     request_fail(request, &err);
 }
 
-/* In no table of the contract: perhaps the adapter's own. */
+/* In no table of the contract: of every adapter of this runtime, or of this one alone. */
 static void dispatch_own(struct request *request)
 {
     struct adapter *adapter = request_adapter(request);
     const struct backend_ops *ops = adapter_ops(adapter);
 
+    if (image_operations_serve(request))
+        return;
     if (!ops->own_operation ||
         !ops->own_operation(adapter_backend(adapter), request_operation_name(request), request))
         refuse(request);

@@ -1,6 +1,7 @@
 /* image_cache.c - see image_cache.h. */
 #include "image_cache.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,16 +10,18 @@
 
 #include "catalog.h"
 #include "codec.h"
-#include "hash.h"
-#include "image_file.h"
+#include "image_collect.h"
+#include "image_held.h"
 #include "image_install.h"
+#include "image_operations.h"
 #include "image_remove.h"
+#include "image_seal.h"
 #include "list.h"
 #include "log.h"
 #include "table.h"
 
 /* Goes up when the same source would be installed in another way. */
-#define IMAGE_RECIPE_VERSION 1
+#define IMAGE_RECIPE_VERSION 2
 
 /* Where an image belongs, by what is asked for. */
 struct place {
@@ -30,19 +33,13 @@ struct place {
 struct image_cache {
     struct adapter *adapter;
     char architecture[sizeof(((struct utsname *)0)->machine)];
-    struct table *held;    /* struct held_image by directory */
+    struct held_images held;
     struct table *missing; /* struct missing_image by directory */
     struct image_jobs jobs;
+    struct list calls;
 };
 
-/* An image that somebody holds. */
-struct held_image {
-    struct image image;
-    struct image_cache *cache;
-    unsigned references;
-};
-
-/* An image that is being installed. */
+/* An image that is being checked or installed. */
 struct missing_image {
     struct image_cache *cache;
     char *directory;
@@ -65,69 +62,12 @@ struct image_wait {
     struct sandbox_error *err;
 };
 
-/* Images that are there. */
-
-const struct image *image_ref(const struct image *image)
+const char *image_stage_name(enum image_stage stage)
 {
-    struct held_image *held = CONTAINER_OF(image, struct held_image, image);
+    static const char *const names[] = { "pulling", "unpacking", "packing", "sealing" };
+    static_assert(ARRAY_SIZE(names) == IMAGE_STAGE_MAX, "a word for each stage");
 
-    held->references++;
-    return image;
-}
-
-static void held_free(struct held_image *held)
-{
-    free(held->image.name);
-    free(held->image.digest);
-    free(held->image.directory);
-    free(held->image.workdir);
-    text_list_done(&held->image.env);
-    free(held);
-}
-
-void image_unref(const struct image *image)
-{
-    struct held_image *held;
-
-    if (!image)
-        return;
-    held = CONTAINER_OF(image, struct held_image, image);
-    if (--held->references > 0)
-        return;
-    if (table_get_text(held->cache->held, image->directory) == held)
-        (void)table_remove_text(held->cache->held, image->directory); /* itself */
-    held_free(held);
-}
-
-/* One reference to the image in DIRECTORY; -ENOENT, or another -errno if it is not usable. */
-static int cache_load(struct image_cache *cache, const char *directory, const char *digest,
-                      const struct image **ret_image)
-{
-    struct held_image *held = table_get_text(cache->held, directory);
-    struct held_image *loaded = calloc(1, sizeof(*loaded));
-    int ret = loaded ? image_file_read(directory, &loaded->image) : -ENOMEM;
-
-    if (ret == 0 && held) { /* still there, and what we have is as good */
-        held_free(loaded);
-        *ret_image = image_ref(&held->image);
-        return 0;
-    }
-    if (ret == 0) {
-        loaded->cache = cache;
-        loaded->references = 1;
-        loaded->image.digest = strdup(digest);
-        loaded->image.directory = strdup(directory);
-        ret = loaded->image.digest && loaded->image.directory
-                  ? table_put_text(cache->held, loaded->image.directory, loaded)
-                  : -ENOMEM;
-    }
-    if (ret < 0) {
-        if (loaded)
-            held_free(loaded);
-        return ret;
-    }
-    *ret_image = &loaded->image;
-    return 0;
+    return names[stage];
 }
 
 /* Places. */
@@ -143,12 +83,11 @@ static void hash_text(struct hash_sha256 *hash, const char *text)
     hash_sha256_update(hash, text, strlen(text) + 1); /* the NUL keeps the texts apart */
 }
 
-static int cache_place(struct image_cache *cache, const struct adapter_settings *settings,
-                       const char *image, struct place *ret_place)
+void image_cache_digest(struct image_cache *cache, const struct adapter_settings *settings,
+                        const char *image, char ret_digest[HASH_SHA256_HEX_BYTES])
 {
     const struct backend_ops *ops = adapter_ops(cache->adapter);
     const char *addition = catalog_addition(settings, image);
-    struct place place = { 0 };
     struct hash_sha256 hash;
     char recipe[16];
 
@@ -159,9 +98,22 @@ static int cache_place(struct image_cache *cache, const struct adapter_settings 
     hash_text(&hash, recipe);
     hash_text(&hash, ops->image_flavor(adapter_backend(cache->adapter)));
     hash_text(&hash, cache->architecture);
-    hash_sha256_final_hex(&hash, place.digest);
-    if (asprintf(&place.images_directory, "%s/images", settings->cache_dir) < 0)
-        place.images_directory = NULL;
+    hash_sha256_final_hex(&hash, ret_digest);
+}
+
+char *image_cache_directory(const struct adapter_settings *settings)
+{
+    char *directory;
+
+    return asprintf(&directory, "%s/images", settings->cache_dir) < 0 ? NULL : directory;
+}
+
+static int cache_place(struct image_cache *cache, const struct adapter_settings *settings,
+                       const char *image, struct place *ret_place)
+{
+    struct place place = { .images_directory = image_cache_directory(settings) };
+
+    image_cache_digest(cache, settings, image, place.digest);
     if (asprintf(&place.directory, "%s/images/%s", settings->cache_dir, place.digest) < 0)
         place.directory = NULL;
     if (!place.images_directory || !place.directory) {
@@ -175,11 +127,11 @@ static int cache_place(struct image_cache *cache, const struct adapter_settings 
 /* Waits. */
 
 /* Tells it once; the owner may free it meanwhile. */
-static void wait_tell(struct image_wait *wait, const struct image *own_image,
+static void wait_tell(struct image_wait *wait, const struct image *own_image, bool installed,
                       struct sandbox_error *err)
 {
     wait->missing = NULL;
-    wait->events->done(wait->ctx, own_image, err);
+    wait->events->done(wait->ctx, own_image, installed, err);
 }
 
 static void on_answer(void *ctx)
@@ -188,25 +140,41 @@ static void on_answer(void *ctx)
     struct sandbox_error *err = take_ptr(wait->err);
     const struct image *found = take_ptr(wait->found);
 
-    wait_tell(wait, found, err);
+    wait_tell(wait, found, false, err);
     if (err)
         sandbox_error_done(err);
     free(err);
 }
 
-/* Answers WAIT before the loop waits again; without memory for the error it has no text. */
-static int wait_refuse(struct image_wait *wait, enum sandbox_code code, const char *step,
-                       const char *cause)
+static void set_missing(const struct image_wait *wait, const char *directory, const char *cause,
+                        struct sandbox_error *err)
+{
+    if (*cause)
+        sandbox_error_set(err, S101, "image %s in %s is damaged (%s), and auto_install is off",
+                          wait->image, directory, cause);
+    else
+        sandbox_error_set(err, S101, "image %s is not in %s, and auto_install is off",
+                          wait->image, directory);
+}
+
+static void set_failed(const struct image_wait *wait, const char *step, const char *cause,
+                       struct sandbox_error *err)
+{
+    sandbox_error_set(err, S102, "image %s (source %s): step %s: %s", wait->image, wait->source,
+                      step, cause);
+}
+
+/* Answers WAIT before the loop waits again. */
+static int wait_refuse(struct image_wait *wait, const struct place *place, unsigned flags,
+                       const char *step, const char *cause)
 {
     wait->err = calloc(1, sizeof(*wait->err));
     if (!wait->err)
         return -ENOMEM;
-    if (code == S101)
-        sandbox_error_set(wait->err, S101, "image %s is not in %s, and auto_install is off",
-                          wait->image, cause);
+    if (flags & IMAGE_MAY_INSTALL)
+        set_failed(wait, step, cause, wait->err);
     else
-        sandbox_error_set(wait->err, S102, "image %s (source %s): step %s: %s", wait->image,
-                          wait->source, step, cause);
+        set_missing(wait, place->directory, "", wait->err);
     loop_defer(adapter_loop(wait->cache->adapter), &wait->answer);
     return 0;
 }
@@ -235,10 +203,16 @@ static struct image_wait *wait_new(struct image_cache *cache, const char *image,
 /* Installs. */
 
 /* Out of the table: who asks from now on looks at the disk again. */
+static void missing_forget(struct missing_image *missing)
+{
+    if (missing->directory &&
+        table_get_text(missing->cache->missing, missing->directory) == missing)
+        (void)table_remove_text(missing->cache->missing, missing->directory); /* itself */
+}
+
 static void missing_free(struct missing_image *missing)
 {
-    if (table_get_text(missing->cache->missing, missing->directory) == missing)
-        (void)table_remove_text(missing->cache->missing, missing->directory); /* itself */
+    missing_forget(missing);
     free(missing->directory);
     free(missing->digest);
     free(missing);
@@ -266,7 +240,7 @@ void image_wait_free(struct image_wait *wait)
     free(wait);
 }
 
-static void on_progress(void *ctx, enum image_stage stage, uint64_t bytes, uint64_t total_bytes)
+static void on_progress(void *ctx, const struct image_progress *progress)
 {
     struct missing_image *missing = ctx;
 
@@ -275,51 +249,67 @@ static void on_progress(void *ctx, enum image_stage stage, uint64_t bytes, uint6
     {
         struct image_wait *wait = LIST_ENTRY(node, struct image_wait, node);
 
-        wait->events->progress(wait->ctx, stage, bytes, total_bytes);
+        wait->events->progress(wait->ctx, progress);
     }
 }
 
-static void wait_tell_failure(struct image_wait *wait,
+static void wait_tell_failure(struct image_wait *wait, const char *directory,
                               const struct image_install_failure *failure)
 {
     struct sandbox_error err = { 0 };
 
-    sandbox_error_set(&err, S102, "image %s (source %s): step %s: %s", wait->image,
-                      wait->source, failure->step, failure->cause);
-    wait_tell(wait, NULL, &err);
+    if (failure->missing)
+        set_missing(wait, directory, failure->cause, &err);
+    else
+        set_failed(wait, failure->step, failure->cause, &err);
+    wait_tell(wait, NULL, false, &err);
     sandbox_error_done(&err);
 }
 
-static void on_ended(void *ctx, const struct image_install_failure *failure)
+/* What the install left becomes an image, if it can. */
+static const struct image_install_failure *missing_load(const struct missing_image *missing,
+                                                        struct image_install_failure *unusable,
+                                                        const struct image **ret_image)
+{
+    int ret = image_hold(&missing->cache->held, missing->directory, missing->digest, ret_image);
+
+    if (ret == 0)
+        return NULL;
+    *unusable = (struct image_install_failure){ .step = "finish" };
+    (void)snprintf(unusable->cause, sizeof(unusable->cause), "%s: %s", missing->directory,
+                   strerror(-ret));
+    return unusable;
+}
+
+static void on_ended(void *ctx, bool installed, const struct image_install_failure *failure)
 {
     struct missing_image *missing = ctx;
-    struct image_install_failure unusable = { .step = "finish" };
+    struct image_cache *cache = missing->cache;
+    _cleanup_free_ char *directory = missing->directory, *digest = missing->digest;
+    struct image_install_failure unusable;
     const struct image *image = NULL;
     struct list waits, *node;
 
     list_init(&waits);
     list_move_all(&waits, &missing->waits);
-    if (!failure) {
-        int ret = cache_load(missing->cache, missing->directory, missing->digest, &image);
-
-        if (ret < 0) {
-            (void)snprintf(unusable.cause, sizeof(unusable.cause), "%s: %s", missing->directory,
-                           strerror(-ret));
-            failure = &unusable;
-        }
-    }
+    if (!failure)
+        failure = missing_load(missing, &unusable, &image);
     LIST_FOREACH(waiting, &waits)
     LIST_ENTRY(waiting, struct image_wait, node)->missing = NULL;
+    missing_forget(missing);
+    missing->directory = missing->digest = NULL; /* ours */
     missing_free(missing);
     while ((node = list_pop(&waits))) {
         struct image_wait *wait = LIST_ENTRY(node, struct image_wait, node);
 
         if (image)
-            wait_tell(wait, image_ref(image), NULL);
+            wait_tell(wait, image_ref(image), installed, NULL);
         else
-            wait_tell_failure(wait, failure);
+            wait_tell_failure(wait, directory, failure);
     }
     image_unref(image);
+    if (installed && image)
+        image_collect_by_setting(cache, adapter_settings(cache->adapter), digest);
 }
 
 static const struct image_install_events install_events = {
@@ -329,7 +319,8 @@ static const struct image_install_events install_events = {
 
 static int missing_begin(struct image_cache *cache, struct snapshot *snapshot,
                          const struct image_wait *wait, const struct source *source,
-                         const struct place *place, struct missing_image **ret_missing)
+                         const struct place *place, unsigned flags,
+                         struct missing_image **ret_missing)
 {
     const struct adapter_settings *settings = snapshot_adapter(snapshot);
     const struct backend_ops *ops = adapter_ops(cache->adapter);
@@ -359,7 +350,8 @@ static int missing_begin(struct image_cache *cache, struct snapshot *snapshot,
                 .source = source,
                 .addition = catalog_addition(settings, wait->image),
                 .architecture = cache->architecture,
-                .timeout_ms = settings->pull_timeout_ms },
+                .timeout_ms = settings->pull_timeout_ms,
+                .flags = flags },
             &cache->jobs, &install_events, missing, &missing->install);
     if (ret < 0) {
         if (missing)
@@ -370,9 +362,9 @@ static int missing_begin(struct image_cache *cache, struct snapshot *snapshot,
     return 0;
 }
 
-/* 0: WAIT is answered or waits. */
+/* WAIT is answered, or waits for an install or a check. */
 static int cache_install(struct image_cache *cache, struct snapshot *snapshot,
-                         const struct place *place, struct image_wait *wait)
+                         const struct place *place, unsigned flags, struct image_wait *wait)
 {
     const struct adapter_settings *settings = snapshot_adapter(snapshot);
     struct missing_image *missing = table_get_text(cache->missing, place->directory);
@@ -381,16 +373,16 @@ static int cache_install(struct image_cache *cache, struct snapshot *snapshot,
     int ret;
 
     if (!missing) {
-        if (!settings->auto_install)
-            return wait_refuse(wait, S101, "", place->directory);
         ret = source_parse(wait->source, &settings->insecure_registries, &source, why);
         if (ret == -EINVAL)
-            return wait_refuse(wait, S102, "source", why);
+            return wait_refuse(wait, place, flags, "source", why);
         if (ret == 0)
-            ret = missing_begin(cache, snapshot, wait, &source, place, &missing);
+            ret = missing_begin(cache, snapshot, wait, &source, place, flags, &missing);
         source_done(&source);
         if (ret < 0)
-            return wait_refuse(wait, S102, "start", strerror(-ret));
+            return wait_refuse(wait, place, flags, "start", strerror(-ret));
+    } else if (flags & IMAGE_MAY_INSTALL) {
+        image_install_permit(missing->install);
     }
     wait->missing = missing;
     list_append(&missing->waits, &wait->node);
@@ -398,7 +390,7 @@ static int cache_install(struct image_cache *cache, struct snapshot *snapshot,
 }
 
 int image_cache_get(struct image_cache *cache, struct snapshot *snapshot, const char *image,
-                    const struct image_wait_events *events, void *ctx,
+                    unsigned flags, const struct image_wait_events *events, void *ctx,
                     struct image_wait **ret_wait)
 {
     const struct adapter_settings *settings = snapshot_adapter(snapshot);
@@ -410,15 +402,44 @@ int image_cache_get(struct image_cache *cache, struct snapshot *snapshot, const 
 
     if (ret < 0)
         return ret;
-    if (cache_load(cache, place.directory, place.digest, &wait->found) == 0)
+    if (!(flags & (IMAGE_ALWAYS_CHECK | IMAGE_ANEW)) && image_seal_holds(place.directory) &&
+        image_hold(&cache->held, place.directory, place.digest, &wait->found) == 0)
         loop_defer(adapter_loop(cache->adapter), &wait->answer);
     else
-        ret = cache_install(cache, snapshot, &place, wait);
+        ret = cache_install(cache, snapshot, &place, flags, wait);
     place_done(&place);
     if (ret < 0)
         return ret;
     *ret_wait = take_ptr(wait);
     return 0;
+}
+
+/* Looking. */
+
+bool image_cache_installs(const struct image_cache *cache,
+                          const struct adapter_settings *settings, const char *digest)
+{
+    _cleanup_free_ char *directory = NULL;
+
+    if (asprintf(&directory, "%s/images/%s", settings->cache_dir, digest) < 0)
+        directory = NULL;
+    return directory && table_get_text(cache->missing, directory);
+}
+
+int image_cache_delete(struct image_cache *cache, const struct text_list *paths,
+                       void (*done)(void *ctx), void *ctx)
+{
+    return image_remove(adapter_loop(cache->adapter), paths, &cache->jobs.removals, done, ctx);
+}
+
+struct image_jobs *image_cache_jobs(struct image_cache *cache)
+{
+    return &cache->jobs;
+}
+
+struct list *image_cache_calls(struct image_cache *cache)
+{
+    return &cache->calls;
 }
 
 /* Life. */
@@ -436,16 +457,14 @@ int image_cache_new(struct adapter *adapter, struct image_cache **ret_cache)
     cache->adapter = adapter;
     list_init(&cache->jobs.installs);
     list_init(&cache->jobs.removals);
-    ret = uname(&machine) < 0 ? -errno : table_new(&cache->held);
+    list_init(&cache->calls);
+    ret = uname(&machine) < 0 ? -errno : held_images_init(&cache->held);
     if (ret == 0)
         (void)snprintf(cache->architecture, sizeof(cache->architecture), "%s", machine.machine);
     if (ret == 0)
         ret = table_new(&cache->missing);
-    if (ret == 0 &&
-        asprintf(&directory, "%s/images", adapter_settings(adapter)->cache_dir) < 0) {
-        directory = NULL;
+    if (ret == 0 && !(directory = image_cache_directory(adapter_settings(adapter))))
         ret = -ENOMEM;
-    }
     if (ret < 0)
         return ret;
     ret = image_remove_leftovers(adapter_loop(adapter), directory, NULL, &cache->jobs.removals);
@@ -460,8 +479,9 @@ void image_cache_free(struct image_cache *cache)
 {
     if (!cache)
         return;
+    image_calls_drop(&cache->calls);
     image_jobs_kill(&cache->jobs);
     table_free(cache->missing); /* empty: nobody waits */
-    table_free(cache->held);    /* empty: nobody holds an image */
+    held_images_done(&cache->held);
     free(cache);
 }

@@ -8,18 +8,45 @@
 #include "adapter.h"
 #include "backend.h"
 #include "error.h"
+#include "hash.h"
+#include "image_held.h"
+#include "list.h"
 
 struct image_cache;
+struct image_jobs; /* image_install.h */
 struct image_wait;
 
-enum image_stage { IMAGE_PULLING, IMAGE_UNPACKING, IMAGE_STAGE_MAX };
+/* What an install is at, in this order; only on a real install. */
+enum image_stage {
+    IMAGE_PULLING,   /* bytes come from elsewhere */
+    IMAGE_UNPACKING, /* layers and packages become a tree */
+    IMAGE_PACKING,   /* the tree becomes what machines read */
+    IMAGE_SEALING,   /* the digests of it are made */
+    IMAGE_STAGE_MAX
+};
+
+struct image_progress {
+    enum image_stage stage;
+    uint64_t bytes;            /* of this stage */
+    uint64_t total_bytes;      /* 0: unknown */
+    uint64_t bytes_per_second; /* of late; 0: unknown */
+};
+/* "pulling", ... */
+const char *image_stage_name(enum image_stage stage);
+
+enum image_flags {
+    IMAGE_MAY_INSTALL = 1,  /* else S101 when it is not there */
+    IMAGE_ALWAYS_CHECK = 2, /* reads it and compares the digests, though nothing has changed */
+    IMAGE_ANEW = 4,         /* installs it though it is there */
+};
 
 struct image_wait_events {
-    /* Only on a real install. TOTAL_BYTES is 0 when unknown. */
-    void (*progress)(void *ctx, enum image_stage stage, uint64_t bytes, uint64_t total_bytes);
+    void (*progress)(void *ctx, const struct image_progress *progress);
     /* Once, never from inside image_cache_get(): exactly one of IMAGE (one reference, the
-     * receiver's) and ERR (S101, S102) is not NULL. The wait is over; free it. */
-    void (*done)(void *ctx, const struct image *own_image, struct sandbox_error *err);
+     * receiver's) and ERR (S101, S102) is not NULL. INSTALLED: it was not there before. The
+     * wait is over; free it. */
+    void (*done)(void *ctx, const struct image *own_image, bool installed,
+                 struct sandbox_error *err);
 };
 
 int image_cache_new(struct adapter *adapter, struct image_cache **ret_cache);
@@ -27,16 +54,28 @@ int image_cache_new(struct adapter *adapter, struct image_cache **ret_cache);
 void image_cache_free(struct image_cache *cache);
 DEFINE_CLEANUP(struct image_cache *, image_cache_free)
 
-/* Check 6 of contract 5.1.2 for an image that catalog_check() let pass. SNAPSHOT gives source
- * and limits. EVENTS is borrowed for the wait's life. 0 or -ENOMEM. */
+/* Check 6 of contract 5.1.2 for an image of the catalog. SNAPSHOT gives source and limits;
+ * FLAGS are of enum image_flags. EVENTS is borrowed for the wait's life. 0 or -ENOMEM. */
 int image_cache_get(struct image_cache *cache, struct snapshot *snapshot, const char *image,
-                    const struct image_wait_events *events, void *ctx,
+                    unsigned flags, const struct image_wait_events *events, void *ctx,
                     struct image_wait **ret_wait);
+/* The name of the folder in the cache that IMAGE, of the catalog, has or would have. */
+void image_cache_digest(struct image_cache *cache, const struct adapter_settings *settings,
+                        const char *image, char ret_digest[HASH_SHA256_HEX_BYTES]);
+/* <cache_dir>/images of these settings. The caller frees; NULL without memory. */
+char *image_cache_directory(const struct adapter_settings *settings);
+/* It is being checked or installed here. */
+bool image_cache_installs(const struct image_cache *cache,
+                          const struct adapter_settings *settings, const char *digest);
+/* Deletes what has left the cache, in the background. DONE (may be NULL) once, never from
+ * inside the call. 0 or -errno. */
+int image_cache_delete(struct image_cache *cache, const struct text_list *paths,
+                       void (*done)(void *ctx), void *ctx);
+struct image_jobs *image_cache_jobs(struct image_cache *cache);
+/* The calls of image_operations.h that are not answered yet: struct image_call. */
+struct list *image_cache_calls(struct image_cache *cache);
+
 /* Also leaves a wait that is not over: no callback follows, and an install that nobody waits
  * for any more is killed. */
 void image_wait_free(struct image_wait *wait);
 DEFINE_CLEANUP(struct image_wait *, image_wait_free)
-
-/* An image lives as long as somebody holds it; machines borrow it from their sandbox. */
-const struct image *image_ref(const struct image *image);
-void image_unref(const struct image *image);

@@ -14,6 +14,18 @@
 
 #define ENTRIES_MAX 64 /* at the top level of an image's folder */
 
+void image_done(struct image *image)
+{
+    free(image->name);
+    free(image->source);
+    free(image->digest);
+    free(image->content);
+    free(image->directory);
+    free(image->workdir);
+    text_list_done(&image->env);
+    *image = (struct image){ 0 };
+}
+
 /* Reading. */
 
 static int read_text(struct span value, char **ret_text)
@@ -132,11 +144,11 @@ int image_file_read(const char *directory, struct image *ret_image)
     if (ret == 0)
         ret = read_text(json_get(object, "name"), &image.name);
     if (ret == 0)
+        ret = read_text(json_get(object, "source"), &image.source);
+    if (ret == 0)
         ret = check_files(fd, json_get(object, "files"));
     if (ret < 0) {
-        free(image.name);
-        free(image.workdir);
-        text_list_done(&image.env);
+        image_done(&image);
         return ret;
     }
     *ret_image = image;

@@ -8,9 +8,12 @@
 #define IMAGE_FILE_MAX_BYTES (1024u * 1024)
 
 /* Reads DIRECTORY/image.json and checks that its files are there with their sizes. Fills name,
- * workdir and env of *ret_image, which owns them. 0; -ENOENT: not there; -EBADMSG: not as it
- * should be; other -errno. */
+ * source, workdir and env of *ret_image, which owns them. 0; -ENOENT: not there; -EBADMSG: not
+ * as it should be; other -errno. */
 int image_file_read(const char *directory, struct image *ret_image);
+
+/* Releases what an image owns. Accepts a half-filled one. */
+void image_done(struct image *image);
 
 /* Turns an installer's result into an image: takes config.json away and writes image.json.
  * 0, or -errno and in WHY what is wrong. */

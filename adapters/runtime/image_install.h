@@ -1,10 +1,12 @@
-/* image_install.h - one install: lock, installer program, sync, one rename (docs/images.md).
+/* image_install.h - bringing one image to where it can be used: lock, check of what is there,
+ * installer program, digests, sync, one rename (docs/images.md).
  *
  * Owns the child processes, the lock and the temporary folder. When it has ended, well or not,
  * it cleans up by itself and is gone; nothing but the finished folder is left. */
 #pragma once
 
 #include "image_cache.h"
+#include "install_output.h"
 #include "list.h"
 #include "source.h"
 
@@ -17,32 +19,37 @@ struct image_jobs {
 };
 
 struct image_install_spec {
-    const char *installer;        /* program */
+    const char *installer; /* program; NULL without a source, as ADDITION, ARCHITECTURE */
     const char *images_directory; /* is there */
     const char *digest;
     const char *image; /* its name, for image.json and the log */
     const char *source_text;
-    const struct source *source;
-    const char *addition; /* NULL: nothing */
+    const struct source *source; /* NULL: nothing is installed, what is there is checked */
+    const char *addition;        /* NULL: nothing */
     const char *architecture;
     uint32_t timeout_ms;
+    unsigned flags; /* enum image_flags */
 };
 
 struct image_install_failure {
-    char step[64];
+    bool missing; /* not there or damaged, and it might not be installed */
+    char step[INSTALL_STAGE_MAX];
     char cause[2048];
 };
 
 struct image_install_events {
-    void (*progress)(void *ctx, enum image_stage stage, uint64_t bytes, uint64_t total_bytes);
-    /* Once, last, never from inside image_install_begin(); NULL: the image is there. */
-    void (*ended)(void *ctx, const struct image_install_failure *failure);
+    void (*progress)(void *ctx, const struct image_progress *progress);
+    /* Once, last, never from inside image_install_begin(). FAILURE NULL: the image is there;
+     * INSTALLED: by this install. */
+    void (*ended)(void *ctx, bool installed, const struct image_install_failure *failure);
 };
 
 /* SPEC is copied, EVENTS and JOBS borrowed. 0 or -errno. */
 int image_install_begin(struct loop *loop, const struct image_install_spec *spec,
                         struct image_jobs *jobs, const struct image_install_events *events,
                         void *ctx, struct image_install **ret_install);
+/* Somebody waits for it who may have it installed, whatever SPEC said. */
+void image_install_permit(struct image_install *install);
 /* Nobody waits for it any more: kills it; no callback follows. */
 void image_install_abandon(struct image_install *install);
 /* The process ends: kills and forgets everything; the next start sweeps up. */

@@ -42,28 +42,26 @@ static void on_removed(void *ctx, int wait_status)
 }
 
 static int removal_start(struct loop *loop, struct image_removal *removal,
-                         const char *const *paths)
+                         const struct text_list *paths)
 {
     static const char *const options[] = { "rm", "-rf", "--one-file-system", "--" };
-    size_t count = 0;
-    _cleanup_free_ const char **argv = NULL;
+    size_t count = ARRAY_SIZE(options);
+    _cleanup_free_ const char **argv = calloc(count + paths->count + 1, sizeof(*argv));
     pid_t pid;
     int pidfd, ret;
 
-    while (paths[count])
-        count++;
-    argv = calloc(ARRAY_SIZE(options) + count + 1, sizeof(*argv));
     if (!argv)
         return -ENOMEM;
     memcpy(argv, options, sizeof(options));
-    memcpy(argv + ARRAY_SIZE(options), paths, count * sizeof(*paths));
+    for (size_t i = 0; i < paths->count; i++)
+        argv[count++] = paths->items[i];
     ret = proc_spawn(&(struct proc_spec){ .program = "rm", .argv = argv, .new_session = true },
                      &pid, &pidfd);
     return ret < 0 ? ret
                    : loop_child_new(loop, pid, pidfd, on_removed, removal, &removal->child);
 }
 
-int image_remove(struct loop *loop, const char *const *paths, struct list *all,
+int image_remove(struct loop *loop, const struct text_list *paths, struct list *all,
                  void (*done)(void *ctx), void *ctx)
 {
     struct image_removal *removal = calloc(1, sizeof(*removal));
@@ -90,6 +88,26 @@ void image_removals_kill(struct list *all)
 }
 
 /* Leftovers. */
+
+int image_move_aside(const char *path, char **ret_path)
+{
+    _cleanup_free_ char *aside = NULL;
+
+    if (asprintf(&aside, "%s" IMAGE_TEMPORARY_MARK "XXXXXX", path) < 0) {
+        aside = NULL;
+        return -ENOMEM;
+    }
+    if (!mkdtemp(aside))
+        return -errno;
+    if (rename(path, aside) < 0) { /* over the empty folder */
+        int ret = -errno;
+
+        (void)rmdir(aside);
+        return ret;
+    }
+    *ret_path = take_ptr(aside);
+    return 0;
+}
 
 static bool lock_is_free(int directory_fd, const char *digest, size_t digest_size)
 {
@@ -146,13 +164,9 @@ int image_remove_leftovers(struct loop *loop, const char *directory, const char 
     int ret = list_leftovers(directory, own_digest, &leftovers);
 
     if (ret == 0 && leftovers.count > 0) {
-        _cleanup_free_ const char **paths = calloc(leftovers.count + 1, sizeof(*paths));
-
         log_event(LOG_INFO, "image_leftovers", log_text("directory", directory),
                   log_uint("count", leftovers.count));
-        for (size_t i = 0; paths && i < leftovers.count; i++)
-            paths[i] = leftovers.items[i];
-        ret = paths ? image_remove(loop, paths, all, NULL, NULL) : -ENOMEM;
+        ret = image_remove(loop, &leftovers, all, NULL, NULL);
     }
     text_list_done(&leftovers);
     return ret;

@@ -11,28 +11,32 @@ static void progress_send(struct request *request, struct buf *json, int result)
         request_event(request, (const char *)json->data, json->size);
 }
 
-static int pulling_json(struct buf *json, const char *source, uint64_t bytes,
-                        uint64_t total_bytes)
+/* The keys that tell which stage it is. */
+static int stage_json(struct buf *json, const char *source, enum image_stage stage)
 {
-    int result = buf_append_text(json, "{\"event\":\"pulling_image\",\"image_ref\":");
+    int result;
 
-    if (result == 0)
-        result = json_append_string(json, source, strlen(source));
-    if (result == 0)
-        result = buf_printf(json, ",\"progress_bytes\":%" PRIu64, bytes);
-    if (result == 0 && total_bytes > 0)
-        result = buf_printf(json, ",\"total_bytes\":%" PRIu64, total_bytes);
-    return result == 0 ? buf_append_byte(json, '}') : result;
+    if (stage != IMAGE_PULLING)
+        return buf_printf(json, "{\"event\":\"unpacking\",\"stage\":\"%s\"",
+                          image_stage_name(stage));
+    result = buf_append_text(json, "{\"event\":\"pulling_image\",\"image_ref\":");
+    return result == 0 ? json_append_string(json, source, strlen(source)) : result;
 }
 
-void progress_image(struct request *request, enum image_stage stage, const char *source,
-                    uint64_t bytes, uint64_t total_bytes)
+void progress_image(struct request *request, const char *source,
+                    const struct image_progress *progress)
 {
     _cleanup_(buf_done)
     struct buf json = { 0 };
-    int result = stage == IMAGE_PULLING ? pulling_json(&json, source, bytes, total_bytes)
-                                        : buf_append_text(&json, "{\"event\":\"unpacking\"}");
+    int result = stage_json(&json, source, progress->stage);
 
+    if (result == 0)
+        result = buf_printf(&json, ",\"progress_bytes\":%" PRIu64, progress->bytes);
+    if (result == 0 && progress->total_bytes > 0)
+        result = buf_printf(&json, ",\"total_bytes\":%" PRIu64, progress->total_bytes);
+    if (result == 0)
+        result = buf_printf(&json, ",\"bytes_per_second\":%" PRIu64 "}",
+                            progress->bytes_per_second);
     progress_send(request, &json, result);
 }
 

@@ -5,8 +5,8 @@
 #include "image_cache.h"
 #include "request.h"
 
-/* TOTAL_BYTES 0: unknown. Of the unpacking only the fact is told. */
-void progress_image(struct request *request, enum image_stage stage, const char *source,
-                    uint64_t bytes, uint64_t total_bytes);
+/* `pulling_image` while bytes come from elsewhere, then `unpacking` with the stage. */
+void progress_image(struct request *request, const char *source,
+                    const struct image_progress *progress);
 void progress_booting(struct request *request);
 void progress_ready(struct request *request, const char *sandbox_id);

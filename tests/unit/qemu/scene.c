@@ -102,7 +102,7 @@ void scene_begin(struct scene *scene, const char *behaviour, const char *more)
     scene_write_file(scene, IMAGE_FILE, "");
     scene_open(scene);
     scene->image = (struct image){ .name = (char *)(uintptr_t) "image",
-                                   .digest = (char *)(uintptr_t) "d1",
+                                   .content = (char *)(uintptr_t) "d1",
                                    .directory = scene->folder };
 }
 

@@ -276,7 +276,7 @@ START_TEST(test_pool_is_bounded_in_all)
 
     scene_begin(&scene, "fine", "    pool_size: 2\n    max_pool_size: 2\n");
     fill_pool(&scene, &seen[0], 3);
-    scene.image.digest = (char *)(uintptr_t) "d2"; /* takes over the places of d1 */
+    scene.image.content = (char *)(uintptr_t) "d2"; /* takes over the places of d1 */
     fill_pool(&scene, &seen[1], 4);
     ck_assert_uint_eq(scene.backend->templates->count, 2);
     for (int i = 0; i < 2; i++)
@@ -293,7 +293,7 @@ START_TEST(test_templates_are_bounded)
 
     scene_begin(&scene, "fine", "    pool_size: 1\n    max_templates: 2\n");
     for (size_t i = 0; i < ARRAY_SIZE(digests); i++) {
-        scene.image.digest = (char *)(uintptr_t)digests[i];
+        scene.image.content = (char *)(uintptr_t)digests[i];
         scene_start(&scene, &seen);
         TURN_UNTIL(scene.loop, seen.agents == 1);
         scene_stop(&scene, &seen);

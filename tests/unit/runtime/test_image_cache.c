@@ -30,27 +30,32 @@ struct waiter {
     struct image_wait *wait;
     const struct image *image;
     unsigned done;
+    bool installed;
     unsigned progress[IMAGE_STAGE_MAX];
     uint64_t bytes, total_bytes;
     enum sandbox_code code;
     char message[ERROR_MESSAGE_MAX];
 };
 
-static void on_progress(void *ctx, enum image_stage stage, uint64_t bytes, uint64_t total_bytes)
+static void on_progress(void *ctx, const struct image_progress *progress)
 {
     struct waiter *waiter = ctx;
 
-    waiter->progress[stage]++;
-    waiter->bytes = bytes;
-    waiter->total_bytes = total_bytes;
+    waiter->progress[progress->stage]++;
+    if (progress->stage == IMAGE_SEALING)
+        return;
+    waiter->bytes = progress->bytes;
+    waiter->total_bytes = progress->total_bytes;
 }
 
-static void on_done(void *ctx, const struct image *own_image, struct sandbox_error *err)
+static void on_done(void *ctx, const struct image *own_image, bool installed,
+                    struct sandbox_error *err)
 {
     struct waiter *waiter = ctx;
 
     ck_assert(!own_image != !err);
     waiter->done++;
+    waiter->installed = installed;
     waiter->image = own_image;
     waiter->code = err ? err->code : SANDBOX_OK;
     if (err)
@@ -59,13 +64,21 @@ static void on_done(void *ctx, const struct image *own_image, struct sandbox_err
 
 static const struct image_wait_events wait_events = { on_progress, on_done };
 
-static void get(struct waiter *waiter, const char *image)
+static void get_with(struct waiter *waiter, const char *image, unsigned flags)
 {
     ck_assert_int_eq(image_cache_get(adapter_images(fixture.adapter),
-                                     adapter_snapshot(fixture.adapter), image, &wait_events,
-                                     waiter, &waiter->wait),
+                                     adapter_snapshot(fixture.adapter), image, flags,
+                                     &wait_events, waiter, &waiter->wait),
                      0);
     ck_assert_uint_eq(waiter->done, 0); /* never from inside */
+}
+
+/* As `create` does. */
+static void get(struct waiter *waiter, const char *image)
+{
+    bool may_install = adapter_settings(fixture.adapter)->auto_install;
+
+    get_with(waiter, image, may_install ? IMAGE_MAY_INSTALL : 0);
 }
 
 static void await(struct waiter *waiter)
@@ -411,6 +424,128 @@ START_TEST(test_damaged_image_is_missing)
 }
 END_TEST
 
+/* Writes one byte of FILE in the image's folder over. */
+static void flip_byte(const char *directory, const char *name)
+{
+    char path[512];
+    unsigned char byte;
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pread(fd, &byte, 1, 2), 1);
+    byte ^= 1;
+    ck_assert_int_eq(pwrite(fd, &byte, 1, 2), 1);
+    close(fd);
+}
+
+/* One flipped byte, in each of an image's files. */
+START_TEST(test_flipped_byte_heals)
+{
+    static const char *const files[] = { "x", "image.json", "SHA256SUMS", "checked" };
+    struct waiter waiter = { 0 };
+    char directory[512];
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo $source >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert(waiter.installed);
+    (void)snprintf(directory, sizeof(directory), "%s", waiter.image->directory);
+    give_back(&waiter);
+    flip_byte(directory, files[_i]);
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    ck_assert_int_eq(waiter.installed, strcmp(files[_i], "checked") != 0);
+    give_back(&waiter);
+    get(&waiter, "one"); /* and it is known to be right from then on */
+    ck_assert(!image_cache_installs(adapter_images(fixture.adapter),
+                                    adapter_settings(fixture.adapter),
+                                    strrchr(directory, '/') + 1));
+    await(&waiter);
+    ck_assert(!waiter.installed);
+    give_back(&waiter);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_damaged_and_auto_install_off)
+{
+    struct waiter waiter = { 0 };
+    char directory[512];
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo $source >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    (void)snprintf(directory, sizeof(directory), "%s", waiter.image->directory);
+    give_back(&waiter);
+    fixture_write_settings(SETTINGS "    auto_install: false\n");
+    adapter_reload(fixture.adapter);
+    flip_byte(directory, "x");
+    expect_failure("one", S101, "x: FAILED");
+    expect_failure("one", S101, directory);
+    flip_byte(directory, "x"); /* as it was */
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    give_back(&waiter);
+    ck_assert_uint_eq(starts(), 1);
+    fixture_close();
+}
+END_TEST
+
+/* Whoever may install joins one who only looks: it is installed. */
+START_TEST(test_permission_of_a_later_one)
+{
+    struct waiter waiter = { 0 }, looker = { 0 }, later = { 0 };
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo $source >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    flip_byte(waiter.image->directory, "x");
+    give_back(&waiter);
+    get_with(&looker, "one", 0);
+    get_with(&later, "one", IMAGE_MAY_INSTALL);
+    await(&looker);
+    await(&later);
+    ck_assert_ptr_nonnull(looker.image);
+    ck_assert_ptr_eq(looker.image, later.image);
+    give_back(&looker);
+    give_back(&later);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_anew)
+{
+    struct waiter old = { 0 }, same = { 0 }, new = { 0 };
+    unsigned images, temporary;
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "cat ${0%/*}/starts >$dir/x; echo done");
+    get(&old, "one");
+    await(&old);
+    get_with(&new, "one", IMAGE_MAY_INSTALL | IMAGE_ANEW);
+    await(&new);
+    ck_assert(new.installed);
+    ck_assert_str_eq(new.image->directory, old.image->directory);
+    ck_assert_str_ne(new.image->content, old.image->content);
+    get(&same, "one");
+    await(&same);
+    ck_assert_ptr_eq(same.image, new.image);
+    give_back(&old);
+    give_back(&same);
+    give_back(&new);
+    TURN_UNTIL(fixture.loop, (count(&images, &temporary), temporary == 0));
+    ck_assert_uint_eq(images, 1);
+    fixture_close();
+}
+END_TEST
+
 START_TEST(test_another_process_installs)
 {
     struct waiter waiter = { 0 };
@@ -494,6 +629,9 @@ int main(void)
         test_auto_install_off,
         test_changed_source_is_missing,
         test_damaged_image_is_missing,
+        test_damaged_and_auto_install_off,
+        test_permission_of_a_later_one,
+        test_anew,
         test_another_process_installs,
         test_leftovers_are_removed,
         test_end_while_installing,
@@ -508,6 +646,7 @@ int main(void)
         tcase_add_test(test_case, tests[i]);
     tcase_add_loop_test(test_case, test_failure_is_told_and_leaves_nothing, 0,
                         ARRAY_SIZE(failures));
+    tcase_add_loop_test(test_case, test_flipped_byte_heals, 0, 4);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

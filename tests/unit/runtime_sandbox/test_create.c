@@ -12,11 +12,13 @@ START_TEST(test_reply_and_progress)
 
     scene_open("");
     scene_create("", id);
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         static const char *const wanted[] = {
             ("{\"event\":\"pulling_image\",\"image_ref\":\"rootfs:/nowhere/img\","
-             "\"progress_bytes\":5,\"total_bytes\":10}"),
-            "{\"event\":\"unpacking\"}", "{\"event\":\"booting_vm\"}", "\"sandbox_id\":\""
+             "\"progress_bytes\":5,\"total_bytes\":10,\"bytes_per_second\":0}"),
+            "{\"event\":\"unpacking\",\"stage\":\"unpacking\",\"progress_bytes\":",
+            "{\"event\":\"unpacking\",\"stage\":\"sealing\",\"progress_bytes\":0,",
+            "{\"event\":\"booting_vm\"}", "\"sandbox_id\":\""
         };
 
         event = fixture_next(ENVELOPE_EVENT);

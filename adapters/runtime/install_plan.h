@@ -1,0 +1,26 @@
+/* install_plan.h - what an install is told to do: copies of its spec, and the paths it works
+ * with. */
+#pragma once
+
+#include "image_install.h"
+
+struct install_plan {
+    /* For the installer; all NULL without a source. */
+    char *installer, *kind, *source, *architecture;
+    char *addition; /* NULL: nothing */
+    bool insecure;
+
+    char *image, *source_text, *digest;
+    char *images_directory, *directory, *lock_path;
+    uint32_t timeout_ms;
+    unsigned flags; /* enum image_flags */
+};
+
+/* Copies SPEC. 0 or -ENOMEM; the plan is to be given back either way. */
+int install_plan_copy(struct install_plan *plan, const struct image_install_spec *spec);
+void install_plan_done(struct install_plan *plan);
+
+/* The installer's command line, NULL-terminated, with borrowed texts. */
+#define INSTALL_ARGV_MAX 16
+void install_plan_argv(const struct install_plan *plan, const char *result_directory,
+                       const char *ret_argv[INSTALL_ARGV_MAX]);
