@@ -167,6 +167,15 @@ static int children_signal_fd(void)
     return signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* By the program itself before its exec, for it may be quicker to kill its keeper than the
+ * keeper to tell of it. */
+CHILD_CODE static void announce(pid_t pid)
+{
+    const struct keeper_report message = { .kind = KEEPER_FORKED, .value = pid };
+
+    (void)syscall(SYS_sendto, CONTROL_FD, &message, sizeof(message), MSG_NOSIGNAL, NULL, 0);
+}
+
 static pid_t start_program(const struct spawn *spawn)
 {
     struct spawn mine = *spawn;
@@ -175,13 +184,14 @@ static pid_t start_program(const struct spawn *spawn)
 
     for (int i = 0; i < 3; i++)
         mine.fds[i] = PROGRAM_FDS + i;
+    mine.announce = announce;
     pid = spawn_program(&mine, &failure);
     (void)syscall(SYS_close_range, PROGRAM_FDS, FIRST_UNUSED_FD - 1, 0);
     if (pid < 0) {
         report(KEEPER_FAILED, (int)failure.step, failure.error);
         _exit(0);
     }
-    report(KEEPER_STARTED, (int)pid, 0);
+    report(KEEPER_STARTED, 0, 0);
     return pid;
 }
 

@@ -11,11 +11,11 @@
 #include "spawn.h"
 
 /* What it says, each as one message of the control socket (SOCK_SEQPACKET). */
-enum keeper_report_kind { KEEPER_STARTED, KEEPER_FAILED, KEEPER_ENDED };
+enum keeper_report_kind { KEEPER_FORKED, KEEPER_STARTED, KEEPER_FAILED, KEEPER_ENDED };
 
 struct keeper_report {
     int32_t kind;
-    int32_t value; /* STARTED: pid; FAILED: step; ENDED: wait status */
+    int32_t value; /* FORKED: pid; FAILED: step; ENDED: wait status */
     int32_t error; /* FAILED: errno */
 };
 

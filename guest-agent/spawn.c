@@ -27,15 +27,6 @@
 #define FIRST_FREE_FD 3u
 #define PROGRAM_BYTES_MAX 4096u /* of a path, its NUL included: the kernel's limit */
 
-#if defined(__clang__)
-#define CHILD_CODE                                                                             \
-    __attribute__((no_sanitize("address", "thread", "undefined", "coverage"),                  \
-                   no_stack_protector))
-#else
-#define CHILD_CODE                                                                             \
-    __attribute__((no_sanitize("address", "thread", "undefined"), no_stack_protector))
-#endif
-
 /* What the child is to do and how far it came; in the memory of both. */
 struct child {
     const struct spawn *spawn;
@@ -161,6 +152,8 @@ CHILD_CODE static int child_main(void *argument)
     bool has_slash = false;
 
     child->step = SPAWN_SETUP;
+    if (child->spawn->announce)
+        child->spawn->announce((pid_t)syscall(SYS_getpid));
     if (syscall(SYS_setsid) < 0 || !child_place_fds(child->spawn) || !child_signals_default() ||
         syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit_nofile_of_programs, NULL) < 0)
         goto failed;

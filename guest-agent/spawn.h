@@ -8,12 +8,24 @@
 
 #include <sys/types.h>
 
+/* What runs in a child that borrows memory: no sanitizer may look on. */
+#if defined(__clang__)
+#define CHILD_CODE                                                                             \
+    __attribute__((no_sanitize("address", "thread", "undefined", "coverage"),                  \
+                   no_stack_protector))
+#else
+#define CHILD_CODE                                                                             \
+    __attribute__((no_sanitize("address", "thread", "undefined"), no_stack_protector))
+#endif
+
 struct spawn {
     char *const *argv;        /* NULL-terminated; the first is the program */
     char *const *environment; /* NULL-terminated; its PATH finds the program */
     const char *workdir;
     int fds[3];    /* become 0, 1, 2; borrowed, all above 2 */
     int cgroup_fd; /* folder the program is born in; -1: ours */
+    /* CHILD_CODE, called in the child before all else; raw system calls only. NULL: nothing. */
+    void (*announce)(pid_t pid);
 };
 
 /* The step that failed. */

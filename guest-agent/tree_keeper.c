@@ -23,7 +23,7 @@ enum program_state { PROGRAM_STARTING, PROGRAM_RUNNING, PROGRAM_ENDED, PROGRAM_F
 struct keeper_tree {
     struct tree tree;
     enum program_state state;
-    pid_t pid;                  /* of the program, once it runs */
+    pid_t pid;                  /* of the program, once it is born */
     struct reap_watch keeper;   /* pid: of the keeper; KEEPER_ENDING; 0 once it is gone */
     struct reap_watch orphan;   /* the program, if it outlives its keeper */
     struct loop_notice confirm; /* of a kill when the keeper is gone */
@@ -56,19 +56,25 @@ static void program_ended(void *ctx, int wait_status)
         keeper->tree.events->ended(keeper->tree.ctx, wait_status);
 }
 
-static void program_started(struct keeper_tree *keeper, pid_t pid)
+static void program_born(struct keeper_tree *keeper, pid_t pid)
 {
-    keeper->state = PROGRAM_RUNNING;
     keeper->pid = pid;
     if (reaper_watch(keeper->tree.trees->reaper, pid, program_ended, keeper, &keeper->orphan) <
         0)
         keeper->orphan.pid = 0; /* only needed when the keeper dies first */
+}
+
+static void program_started(struct keeper_tree *keeper)
+{
+    keeper->state = PROGRAM_RUNNING;
     if (keeper->tree.events)
         keeper->tree.events->started(keeper->tree.ctx);
 }
 
 static void program_failed(struct keeper_tree *keeper, const struct spawn_failure *failure)
 {
+    reaper_forget(keeper->tree.trees->reaper, &keeper->orphan);
+    keeper->pid = 0;
     keeper->state = PROGRAM_FAILED;
     if (keeper->tree.events)
         keeper->tree.events->failed(keeper->tree.ctx, failure);
@@ -82,8 +88,11 @@ static void keeper_reported(struct keeper_tree *keeper, const struct keeper_repo
     };
 
     switch (report->kind) {
+    case KEEPER_FORKED:
+        program_born(keeper, report->value);
+        break;
     case KEEPER_STARTED:
-        program_started(keeper, report->value);
+        program_started(keeper);
         break;
     case KEEPER_FAILED:
         program_failed(keeper, &failure);
@@ -133,7 +142,8 @@ static bool program_is_orphan(const struct keeper_tree *keeper)
 {
     siginfo_t info;
 
-    return waitid(P_PID, (id_t)keeper->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    return keeper->pid > 0 &&
+           waitid(P_PID, (id_t)keeper->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 /* The keeper is gone: with status 0 there is no process left, else it was killed. */
@@ -145,6 +155,8 @@ static void keeper_ended(void *ctx, int wait_status)
     keeper->keeper.pid = KEEPER_ENDING;
     while (control_read(keeper))
         ;
+    if (keeper->state == PROGRAM_STARTING && program_is_orphan(keeper))
+        program_started(keeper);
     if (keeper->state == PROGRAM_STARTING)
         program_failed(keeper, &lost);
     else if (keeper->state == PROGRAM_RUNNING && !program_is_orphan(keeper))

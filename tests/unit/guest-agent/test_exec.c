@@ -326,6 +326,12 @@ START_TEST(killing_everything_spares_the_exit_code)
     ck_assert_str_eq(buf_text(&answer.streams[1]), "alive\n");
     ck_assert_int_eq(reply.exit_code, 5);
     agent_answer_done(&answer);
+    /* and sooner than the keeper can tell of it */
+    for (int i = 0; i < 50; i++) {
+        agent_client_shell(&client, "kill -9 $PPID; exit 5", NULL, 0, &answer, &reply);
+        ck_assert_int_eq(reply.exit_code, 5);
+        agent_answer_done(&answer);
+    }
 }
 END_TEST
 
