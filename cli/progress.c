@@ -32,6 +32,7 @@ static void draw(const struct progress *progress)
         .has_bytes = progress->has_bytes,
         .done_bytes = progress->done_bytes,
         .total_bytes = progress->total_bytes,
+        .bytes_per_second = progress->bytes_per_second,
         .step_ms = now_ms - progress->step_begun_ms,
         .elapsed_ms = now_ms - progress->begun_ms,
     };
@@ -62,11 +63,12 @@ void progress_begin(struct progress *progress, struct loop *loop, const char *st
 
 void progress_step(struct progress *progress, const char *step)
 {
-    if (!progress->timer || progress->step == step)
+    if (!progress->timer || (progress->step && strcmp(progress->step, step) == 0))
         return;
     progress->step = step;
     progress->step_begun_ms = loop_now_ms(progress->loop);
     progress->has_bytes = false;
+    progress->bytes_per_second = 0;
     draw(progress);
 }
 
@@ -81,14 +83,36 @@ void progress_bytes(struct progress *progress, uint64_t done_bytes, uint64_t tot
         draw(progress);
 }
 
-static void pulling(struct progress *progress, struct span event)
+/* Of an event; 0 when it is not there. */
+static uint64_t number(struct span event, const char *key)
 {
-    uint64_t done = 0, total = 0;
+    uint64_t value = 0;
 
-    (void)json_as_u64(json_get(event, "progress_bytes"), &done); /* 0 when it is not there */
-    (void)json_as_u64(json_get(event, "total_bytes"), &total);
-    progress_step(progress, "pulling image");
-    progress_bytes(progress, done, total);
+    (void)json_as_u64(json_get(event, key), &value); /* no number: 0 */
+    return value;
+}
+
+static void take_bytes(struct progress *progress, struct span event)
+{
+    if (!json_get(event, "progress_bytes").data)
+        return;
+    progress_bytes(progress, number(event, "progress_bytes"), number(event, "total_bytes"));
+    progress->bytes_per_second = number(event, "bytes_per_second");
+}
+
+/* STAGE of an unpacking; adapters of before name none. */
+static const char *unpacking_step(struct span stage)
+{
+    static const struct {
+        const char *stage;
+        const char *step;
+    } steps[] = { { "packing", "packing image" }, { "sealing", "sealing image" } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+        if (json_string_equals(stage, steps[i].stage))
+            return steps[i].step;
+    }
+    return "unpacking image";
 }
 
 void progress_event(void *ctx, struct span event)
@@ -98,11 +122,13 @@ void progress_event(void *ctx, struct span event)
                                                        : (struct span){ 0 };
 
     if (json_string_equals(name, "pulling_image"))
-        pulling(progress, event);
+        progress_step(progress, "pulling image");
     else if (json_string_equals(name, "unpacking"))
-        progress_step(progress, "unpacking image");
+        progress_step(progress, unpacking_step(json_get(event, "stage")));
     else if (json_string_equals(name, "booting_vm"))
         progress_step(progress, "booting");
+    if (name.data)
+        take_bytes(progress, event);
 }
 
 void progress_end(struct progress *progress, const char *summary)

@@ -13,7 +13,8 @@ struct progress {
     uint64_t step_begun_ms;
     bool has_bytes;
     uint64_t done_bytes;
-    uint64_t total_bytes; /* 0: unknown */
+    uint64_t total_bytes;      /* 0: unknown */
+    uint64_t bytes_per_second; /* 0: unknown */
 };
 
 /* STEP: a static text. A failure is silence. */

@@ -5,50 +5,45 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "byte_count.h"
 
 #define BAR_MIN 8u
 #define BAR_MAX 30u
-#define BYTES_TEXT_MAX_BYTES 24
 /* A rate over less than this says nothing. */
 #define RATE_MIN_MS 200u
-
-static void write_bytes(uint64_t bytes, char ret_text[BYTES_TEXT_MAX_BYTES])
-{
-    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    double value = (double)bytes / 1024;
-    size_t unit = 0;
-
-    for (; value >= 1024 && unit + 1 < ARRAY_SIZE(units); unit++)
-        value /= 1024;
-    if (bytes < 1024)
-        (void)snprintf(ret_text, BYTES_TEXT_MAX_BYTES, "%" PRIu64 " B", bytes); /* fits */
-    else
-        (void)snprintf(ret_text, BYTES_TEXT_MAX_BYTES, "%.1f %s", value, units[unit]);
-}
 
 static bool has_total(const struct progress_line *line)
 {
     return line->has_bytes && line->total_bytes > 0 && line->done_bytes <= line->total_bytes;
 }
 
+/* Bytes a second; 0: unknown. */
+static uint64_t rate_of(const struct progress_line *line)
+{
+    if (line->bytes_per_second > 0)
+        return line->bytes_per_second;
+    if (line->step_ms < RATE_MIN_MS)
+        return 0;
+    return (uint64_t)((double)line->done_bytes * 1000 / (double)line->step_ms);
+}
+
 /* What stands behind the bar. */
 static void write_counts(const struct progress_line *line,
                          char ret_text[PROGRESS_LINE_MAX_BYTES])
 {
-    char done[BYTES_TEXT_MAX_BYTES], total[BYTES_TEXT_MAX_BYTES], rate[BYTES_TEXT_MAX_BYTES];
-    char of[BYTES_TEXT_MAX_BYTES + 8] = "", per_second[BYTES_TEXT_MAX_BYTES + 8] = "";
+    char done[BYTE_COUNT_TEXT_BYTES], total[BYTE_COUNT_TEXT_BYTES], rate[BYTE_COUNT_TEXT_BYTES];
+    char of[BYTE_COUNT_TEXT_BYTES + 8] = "", per_second[BYTE_COUNT_TEXT_BYTES + 8] = "";
 
     ret_text[0] = '\0';
     if (!line->has_bytes)
         return;
-    write_bytes(line->done_bytes, done);
+    byte_count_write(line->done_bytes, done);
     if (has_total(line)) {
-        write_bytes(line->total_bytes, total);
+        byte_count_write(line->total_bytes, total);
         (void)snprintf(of, sizeof(of), " of %s", total); /* all of these fit */
     }
-    if (line->step_ms >= RATE_MIN_MS && line->done_bytes > 0) {
-        write_bytes((uint64_t)((double)line->done_bytes * 1000 / (double)line->step_ms), rate);
+    if (rate_of(line) > 0) {
+        byte_count_write(rate_of(line), rate);
         (void)snprintf(per_second, sizeof(per_second), "  %s/s", rate);
     }
     (void)snprintf(ret_text, PROGRESS_LINE_MAX_BYTES, "  %s%s%s", done, of, per_second);

@@ -10,10 +10,11 @@
 
 struct progress_line {
     const char *step;
-    bool has_bytes; /* the three below mean something */
+    bool has_bytes; /* the four below mean something */
     uint64_t done_bytes;
-    uint64_t total_bytes; /* 0: unknown */
-    uint64_t step_ms;     /* since the bytes began to move: for the rate */
+    uint64_t total_bytes;      /* 0: unknown */
+    uint64_t bytes_per_second; /* 0: reckoned from the next */
+    uint64_t step_ms;          /* since the bytes began to move */
     uint64_t elapsed_ms;
 };
 

@@ -10,3 +10,4 @@ extern const struct command command_sandbox_list;
 extern const struct command command_sandbox_stop;
 extern const struct command command_sandbox_upload;
 extern const struct command command_sandbox_download;
+extern const struct command command_sandbox_image;
