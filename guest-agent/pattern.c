@@ -11,11 +11,11 @@
 /* The limits hold for each start position, so a long line can still take its length squared. It
  * is therefore tried a stretch of starts at a time, with a look at the clock and at the job in
  * between. Short lines take one stretch. A try may also look through the whole rest of the line
- * for a character that the pattern needs, which is quick once and not once for each start: so a
- * quick stretch is followed by one of twice as many starts. */
+ * for a character that the pattern needs, which is quick once and not once for each start: so
+ * the stretches grow as long as twice the starts do not take much more time. */
 #define STRETCH_WORK ((size_t)1 << 30)
 #define STRETCH_STARTS_MIN 64u
-#define STRETCH_STARTS_MAX (64u * 1024)
+#define STRETCH_STARTS_MAX (64u * 1024 * 1024)
 #define STRETCH_QUICK_MS 10
 #define LINE_CPU_MS_MAX 20000
 
@@ -146,10 +146,10 @@ static size_t stretch_starts(size_t line_size)
     return starts < STRETCH_STARTS_MAX ? starts : STRETCH_STARTS_MAX;
 }
 
-/* How many starts the next stretch has, after one that took so long. */
-static size_t stretch_adapt(size_t starts, int64_t took_ms)
+/* How many starts the next stretch has, after one that took so long and the one before it. */
+static size_t stretch_adapt(size_t starts, int64_t took_ms, int64_t before_ms)
 {
-    if (took_ms < STRETCH_QUICK_MS)
+    if (took_ms < STRETCH_QUICK_MS || took_ms < before_ms + before_ms / 2)
         return starts < STRETCH_STARTS_MAX ? starts * 2 : starts;
     return starts > STRETCH_STARTS_MIN ? starts / 2 : starts;
 }
@@ -171,7 +171,7 @@ static int match_by_stretches(struct pattern *pattern, const struct pattern_subj
                              (subject->again_here ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED
                                                   : 0);
     const int64_t begun_ms = cpu_ms();
-    int64_t looked_ms = begun_ms;
+    int64_t looked_ms = begun_ms, took_ms = LINE_CPU_MS_MAX;
     size_t starts = stretch_starts(subject->size);
     size_t from = subject->from;
 
@@ -190,7 +190,8 @@ static int match_by_stretches(struct pattern *pattern, const struct pattern_subj
         now_ms = cpu_ms();
         if (job_cancelled(pattern->job) || now_ms - begun_ms > LINE_CPU_MS_MAX)
             return PCRE2_ERROR_MATCHLIMIT;
-        starts = stretch_adapt(starts, now_ms - looked_ms);
+        starts = stretch_adapt(starts, now_ms - looked_ms, took_ms);
+        took_ms = now_ms - looked_ms;
         looked_ms = now_ms;
     }
 }
