@@ -263,6 +263,15 @@ static const struct call_ops exec_ops = {
     .resume = exec_resume,
 };
 
+bool exec_signal(struct call *call, int number)
+{
+    if (call->ops != &exec_ops)
+        return false;
+    if (exec_of(call)->state == EXEC_RUNNING)
+        tree_signal(exec_of(call)->tree, number);
+    return true;
+}
+
 /* The beginning. */
 
 static const struct tree_events exec_tree_events = {

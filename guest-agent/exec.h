@@ -6,3 +6,7 @@
 /* Begins the exec; it registers itself, or answers ERROR S300 at once. REQUEST is borrowed for
  * the call. */
 void exec_begin(struct serve *serve, uint64_t id, const struct guest_exec *request);
+
+/* Sends the signal to the process group of the exec's program, if it runs. False: the call is
+ * no exec. */
+bool exec_signal(struct call *call, int number);

@@ -24,6 +24,7 @@ FS_OPERATION(fs_grep, fs_grep_request, fs_grep_reply)
 FS_OPERATION(fs_sed, fs_sed_request, fs_sed_reply)
 FS_OPERATION(fs_write, fs_write_request, guest_fs_write_reply)
 FS_OPERATION(fs_read, fs_read_request, guest_empty)
+FS_OPERATION(fs_sync, guest_empty, guest_empty)
 
 static const job_fn functions[] = {
     [GUEST_fs_ls] = call_fs_ls,       [GUEST_fs_stat] = call_fs_stat,
@@ -31,6 +32,7 @@ static const job_fn functions[] = {
     [GUEST_fs_chmod] = call_fs_chmod, [GUEST_fs_mv] = call_fs_mv,
     [GUEST_fs_grep] = call_fs_grep,   [GUEST_fs_sed] = call_fs_sed,
     [GUEST_fs_write] = call_fs_write, [GUEST_fs_read] = call_fs_read,
+    [GUEST_sync] = call_fs_sync,
 };
 
 job_fn fs_operation(enum guest_operation_id id)

@@ -4,7 +4,7 @@
  *   fs_mkdir.c  mkdir                  fs_read.c   read
  *   fs_rm.c     rm                     fs_grep.c   grep
  *   fs_chmod.c  chmod                  fs_sed.c    sed
- *   fs_mv.c     mv
+ *   fs_mv.c     mv                     fs_sync.c   sync
  *
  * All of them run as root in the sandbox's own tree. A program may change that tree at any
  * moment, so what a path named a moment ago is looked at through descriptors. */
@@ -34,4 +34,7 @@ int fs_sed(struct job *job, const struct fs_sed_request *request, struct fs_sed_
 int fs_write(struct job *job, const struct fs_write_request *request,
              struct guest_fs_write_reply *reply, struct sandbox_error *err);
 int fs_read(struct job *job, const struct fs_read_request *request, struct guest_empty *reply,
+            struct sandbox_error *err);
+/* Everything written so far is on the disk of the root. */
+int fs_sync(struct job *job, const struct guest_empty *request, struct guest_empty *reply,
             struct sandbox_error *err);

@@ -110,6 +110,24 @@ static int serve_exec(struct serve *serve, const struct agent_frame *frame)
     return 0;
 }
 
+/* Of an exec that is over by now the signal is dropped. */
+static int serve_signal(struct serve *serve, const struct agent_frame *frame)
+{
+    const struct guest_empty reply = { 0 };
+    struct guest_signal request;
+    struct call *call;
+
+    if (codec_decode_msgpack(&type_guest_signal, (const uint8_t *)frame->body.data,
+                             frame->body.size, &request) < 0)
+        return -EPROTO;
+    call = table_get(serve->calls, request.call);
+    if (call && !exec_signal(call, (int)request.number))
+        return serve_refuse(serve, frame, S216, "the call is no exec");
+    serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_REPLY, frame->id,
+                                   &type_guest_empty, &reply));
+    return 0;
+}
+
 static int serve_call(struct serve *serve, const struct agent_frame *frame)
 {
     const struct guest_operation *operation = guest_operation_find(frame->text.data,
@@ -124,6 +142,8 @@ static int serve_call(struct serve *serve, const struct agent_frame *frame)
                             "too many calls at once in this sandbox (1024)");
     if (operation->id == GUEST_exec)
         return serve_exec(serve, frame);
+    if (operation->id == GUEST_signal)
+        return serve_signal(serve, frame);
     if (operation->id == GUEST_poweroff) {
         serve_poweroff(serve, frame->id);
         return 0;

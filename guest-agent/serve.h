@@ -11,7 +11,7 @@
 #include "work.h"
 
 #define AGENT_PROTOCOL_MAJOR 1u
-#define AGENT_PROTOCOL_MINOR 1u
+#define AGENT_PROTOCOL_MINOR 2u
 #define SERVE_CALLS_MAX 1024u /* at once; more are refused by name */
 
 /* What a call does with the frames of its streams. All but cancel and resume: 0, or -EPROTO

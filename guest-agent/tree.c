@@ -74,6 +74,12 @@ void tree_kill(struct tree *tree)
     tree->ops->kill(tree);
 }
 
+void tree_signal(struct tree *tree, int number)
+{
+    if (tree->kill == TREE_KILL_NONE)
+        tree->ops->signal(tree, number);
+}
+
 void tree_release(struct tree *tree)
 {
     if (!tree)

@@ -52,5 +52,7 @@ int tree_start(struct trees *trees, const struct spawn *spawn, const struct tree
                void *ctx, struct tree **ret_tree, struct spawn_failure *ret_failure);
 /* SIGKILL to all of it, races with forks included. May be repeated. */
 void tree_kill(struct tree *tree);
+/* Sends the signal to the process group of the program, as long as that lives. */
+void tree_signal(struct tree *tree, int number);
 /* The exec is over: no callback follows, what lives on is left alone. NULL is fine. */
 void tree_release(struct tree *tree);

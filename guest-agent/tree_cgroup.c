@@ -3,6 +3,7 @@
  * Making and removing a cgroup costs more than an exec does, so empty ones are used again. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -115,6 +116,14 @@ static void cgroup_kill(struct tree *tree)
     cgroup_watch(cgroup);
 }
 
+static void cgroup_signal(struct tree *tree, int number)
+{
+    pid_t pid = cgroup_tree(tree)->program.pid;
+
+    if (pid > 0)
+        (void)kill(-pid, number); /* it may have ended in this moment */
+}
+
 static void cgroup_release(struct tree *tree)
 {
     struct cgroup_tree *cgroup = cgroup_tree(tree);
@@ -127,6 +136,7 @@ static void cgroup_release(struct tree *tree)
 
 static const struct tree_ops cgroup_ops = {
     .kill = cgroup_kill,
+    .signal = cgroup_signal,
     .release = cgroup_release,
 };
 

@@ -186,6 +186,14 @@ static void keeper_kill(struct tree *tree)
     loop_notify(tree->trees->loop, &keeper->confirm);
 }
 
+static void keeper_signal(struct tree *tree, int number)
+{
+    struct keeper_tree *keeper = keeper_tree(tree);
+
+    if (keeper->state == PROGRAM_RUNNING)
+        (void)kill(-keeper->pid, number); /* it may have ended in this moment */
+}
+
 static void keeper_release(struct tree *tree)
 {
     struct keeper_tree *keeper = keeper_tree(tree);
@@ -196,6 +204,7 @@ static void keeper_release(struct tree *tree)
 
 static const struct tree_ops keeper_ops = {
     .kill = keeper_kill,
+    .signal = keeper_signal,
     .release = keeper_release,
 };
 

@@ -5,6 +5,7 @@
 
 struct tree_ops {
     void (*kill)(struct tree *tree);
+    void (*signal)(struct tree *tree, int number);
     void (*release)(struct tree *tree);
 };
 

@@ -55,7 +55,27 @@ struct root_mounts {
     char python[600]; /* becomes /usr/local/bin/python */
     char size[64];
     char overlay[2048];
+    /* Of a worker. */
+    const char *data; /* takes the tmpfs's place, and lasts; NULL: none */
+    char workspace[600];
+    char workspace_upper[600];
+    char workspace_work[600];
+    char workspace_overlay[8192];
 };
+
+static void root_mounts_init_lasting(struct root_mounts *mounts,
+                                     const struct machine_lasting *lasting)
+{
+    mounts->data = lasting->data;
+    (void)snprintf(mounts->workspace, sizeof(mounts->workspace), "%s/workspace", mounts->root);
+    (void)snprintf(mounts->workspace_upper, sizeof(mounts->workspace_upper),
+                   "%s/workspace-upper", mounts->base);
+    (void)snprintf(mounts->workspace_work, sizeof(mounts->workspace_work), "%s/workspace-work",
+                   mounts->base);
+    (void)snprintf(mounts->workspace_overlay, sizeof(mounts->workspace_overlay),
+                   "lowerdir=%.4096s,upperdir=%s,workdir=%s,redirect_dir=on",
+                   lasting->workspace, mounts->workspace_upper, mounts->workspace_work);
+}
 
 static void root_mounts_init(struct root_mounts *mounts, const char *base, uint32_t disk_mb)
 {
@@ -82,18 +102,53 @@ static int mount_usr(const struct root_mounts *mounts)
     return 0;
 }
 
+/* What the machine writes: a worker's lasts, all else is thrown away. */
+static int mount_base(const struct root_mounts *mounts)
+{
+    if (mounts->data)
+        return mount(mounts->data, mounts->base, NULL, MS_BIND, NULL);
+    return mount("sandbox", mounts->base, "tmpfs", 0, mounts->size);
+}
+
+/* A worker's may be there from an earlier run. */
+static int make_folders(const char *const *paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (mkdir(paths[i], 0755) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
+}
+
+/* A worker's source under what the worker changed in it. */
+static int mount_workspace(const struct root_mounts *mounts)
+{
+    const char *const folders[] = { mounts->workspace, mounts->workspace_upper,
+                                    mounts->workspace_work };
+    int result = make_folders(folders, ARRAY_SIZE(folders));
+
+    if (result == 0 &&
+        mount("overlay", mounts->workspace, "overlay", 0, mounts->workspace_overlay) < 0)
+        result = -errno;
+    return result;
+}
+
 /* Runs in the child, in a copy of our memory. */
 static int make_root_mounts(void *ctx)
 {
     const struct root_mounts *mounts = ctx;
     int result;
 
+    const char *const folders[] = { mounts->root, mounts->usr, mounts->upper, mounts->work };
+
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("sandbox", mounts->base, "tmpfs", 0, mounts->size) < 0 ||
-        mkdir(mounts->root, 0755) < 0 || mkdir(mounts->usr, 0755) < 0 ||
-        mkdir(mounts->upper, 0755) < 0 || mkdir(mounts->work, 0755) < 0)
+        mount_base(mounts) < 0)
         return -errno;
-    result = mount_usr(mounts);
+    result = make_folders(folders, ARRAY_SIZE(folders));
+    if (result == 0)
+        result = mount_usr(mounts);
+    if (result == 0 && mounts->data)
+        result = mount_workspace(mounts);
     /* The images have a program of this name, Debian's own python3 has not. Best effort: there
      * may be one, or /usr is read-only. */
     (void)!symlink("/usr/bin/python3", mounts->python);
@@ -138,8 +193,20 @@ static int add_namespaces(struct text_list *list, const struct machine_spec *spe
     return result;
 }
 
+/* Whether a worker's root has the link from an earlier run. */
+static bool link_is_there(const struct machine_spec *spec, const char *name)
+{
+    char path[4096];
+    struct stat status;
+
+    if (!spec->lasting)
+        return false;
+    (void)snprintf(path, sizeof(path), "%s/root/%s", spec->lasting->data, name);
+    return lstat(path, &status) == 0;
+}
+
 /* /bin and the like are links on most hosts, folders on some, missing here and there. */
-static int add_root_links(struct text_list *list)
+static int add_root_links(struct text_list *list, const struct machine_spec *spec)
 {
     int result = 0;
 
@@ -147,6 +214,8 @@ static int add_root_links(struct text_list *list)
         char path[32], target[256];
         ssize_t size;
 
+        if (link_is_there(spec, root_links[i]))
+            continue;
         (void)snprintf(path, sizeof(path), "/%s", root_links[i]);
         size = readlink(path, target, sizeof(target) - 1);
         if (size < 0) {
@@ -182,7 +251,7 @@ static int add_root(struct text_list *list, const struct root_mounts *mounts,
                         : words(list, "--ro-bind", "/usr", "/usr", NULL);
 
     if (result == 0)
-        result = add_root_links(list);
+        result = add_root_links(list, spec);
     if (result == 0)
         result = words(list, "--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir",
                        "/var", "--perms", "1777", "--dir", "/tmp", "--perms", "1777", "--dir",
@@ -239,19 +308,27 @@ static int file_fds_open(struct file_fds *files)
     return 0;
 }
 
+/* Descriptors of the new process, all borrowed. */
+struct ends {
+    int channel_fd;
+    int console_fd;
+    int lock_fd; /* of a worker: it becomes the standard input, which nothing closes; -1: none
+                  */
+};
+
 static int spawn(const struct text_list *command, struct root_mounts *mounts,
-                 const struct file_fds *files, const int ends[2], pid_t *ret_pid,
+                 const struct file_fds *files, const struct ends *ends, pid_t *ret_pid,
                  int *ret_pidfd)
 {
-    struct proc_fd fds[2 + ARRAY_SIZE(etc_files)] = {
-        { .fd = ends[0], .target = CHANNEL_TARGET },
-        { .fd = ends[1], .target = 2 },
+    struct proc_fd fds[3 + ARRAY_SIZE(etc_files)] = {
+        { .fd = ends->channel_fd, .target = CHANNEL_TARGET },
+        { .fd = ends->console_fd, .target = 2 },
     };
+    size_t fd_count = 2;
     struct proc_spec process = {
         .program = command->items[0],
         .argv = (const char *const *)command->items,
         .fds = fds,
-        .fd_count = ARRAY_SIZE(fds),
         .new_session = true,
         .die_with_parent = true,
         .before_exec = mounts ? make_root_mounts : NULL,
@@ -259,8 +336,11 @@ static int spawn(const struct text_list *command, struct root_mounts *mounts,
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(files->fds); i++)
-        fds[2 + i] = (struct proc_fd){ .fd = files->fds[i],
-                                       .target = FIRST_FILE_TARGET + (int)i };
+        fds[fd_count++] = (struct proc_fd){ .fd = files->fds[i],
+                                            .target = FIRST_FILE_TARGET + (int)i };
+    if (ends->lock_fd >= 0)
+        fds[fd_count++] = (struct proc_fd){ .fd = ends->lock_fd, .target = 0 };
+    process.fd_count = fd_count;
     return proc_spawn(&process, ret_pid, ret_pidfd);
 }
 
@@ -271,13 +351,19 @@ int launcher_start(const struct launcher *launcher, const struct machine_spec *s
     struct file_fds files = { .fds = { -1, -1, -1 } };
     _cleanup_(text_list_done)
     struct text_list command = { 0 };
-    const int ends[2] = { channel_fd, console_fd };
-    struct root_mounts mounts;
+    const struct ends ends = {
+        .channel_fd = channel_fd,
+        .console_fd = console_fd,
+        .lock_fd = spec->lasting ? spec->lasting->lock_fd : -1,
+    };
+    struct root_mounts mounts = { 0 };
     struct root_mounts *used = launcher->mount_path ? &mounts : NULL;
     int result;
 
     if (used)
         root_mounts_init(used, launcher->mount_path, spec->disk_mb);
+    if (used && spec->lasting)
+        root_mounts_init_lasting(used, spec->lasting);
     result = command_fill(launcher, spec, used, &command);
     if (result == 0)
         result = text_list_append(&command, ""); /* room for the NULL */
@@ -287,7 +373,7 @@ int launcher_start(const struct launcher *launcher, const struct machine_spec *s
         return result;
     free(command.items[--command.count]);
     command.items[command.count] = NULL;
-    return spawn(&command, used, &files, ends, ret_pid, ret_pidfd);
+    return spawn(&command, used, &files, &ends, ret_pid, ret_pidfd);
 }
 
 /* Once a process. */

@@ -88,11 +88,15 @@ static void mock_close(struct backend *backend)
 {
     if (!backend)
         return;
+    workers_free(backend->workers);
     mock_faults_done(backend);
     launcher_done(&backend->launcher);
     free(backend->installer);
     free(backend);
 }
+
+/* What a worker writes lasts only where folders can be put over each other, which is root's. */
+static const char *mock_features[] = { "fault", NULL, NULL };
 
 static int mock_open(struct loop *loop, const struct settings *settings,
                      struct backend **ret_backend, struct sandbox_error *err)
@@ -105,6 +109,7 @@ static int mock_open(struct loop *loop, const struct settings *settings,
     if (!backend)
         return sandbox_error_set(err, S300, "no memory");
     backend->loop = loop;
+    mock_features[1] = geteuid() == 0 ? "worker" : NULL;
     list_init(&backend->machines);
     list_init(&backend->held);
     script_init(&backend->script);
@@ -145,18 +150,23 @@ static const char *mock_image_flavor(const struct backend *backend)
 static bool mock_own_operation(struct backend *backend, const char *operation,
                                struct request *request)
 {
+    if (workers_serve(&backend->workers, WORKERS_FOLDER, operation, request))
+        return true;
     if (strcmp(operation, "fault") != 0)
         return false;
     mock_faults_serve(backend, request);
     return true;
 }
 
+static void mock_stop(struct backend *backend, void (*done)(void *ctx), void *ctx)
+{
+    workers_stop_all(backend->workers, done, ctx);
+}
+
 static const struct fault *mock_fault(struct backend *backend)
 {
     return &backend->hooks;
 }
-
-static const char *const mock_features[] = { "fault", NULL };
 
 const struct backend_ops mock_ops = {
     .open = mock_open,
@@ -170,6 +180,7 @@ const struct backend_ops mock_ops = {
     .machine_last_payload = mock_machine_last_payload,
     .machine_free = mock_machine_free,
     .own_operation = mock_own_operation,
+    .stop = mock_stop,
     .features = mock_features,
     .fault = mock_fault,
 };

@@ -15,6 +15,7 @@
 #include "fault.h"
 #include "launcher.h"
 #include "script.h"
+#include "workers.h"
 
 struct backend {
     struct loop *loop;
@@ -26,6 +27,7 @@ struct backend {
     struct list held;     /* struct held_call, of faults.c */
     struct loop_timer *reconnect;
     struct adapter *adapter; /* as the first fault showed it */
+    struct workers *workers; /* NULL until the first worker:: operation */
 
     /* What faults changed for good. */
     uint32_t major;

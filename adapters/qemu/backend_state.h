@@ -25,4 +25,5 @@ struct backend {
     struct templates *templates;
     struct pool *pool;
     struct machine_queue machines;
+    struct workers *workers; /* NULL until the first worker:: operation */
 };

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@ struct machine {
     char id[64];
     const struct image *image;
     struct qemu_shape shape;
+    /* Of a worker, else -1; ours. */
+    int data_fd;
+    struct vm_lasting lasting;
 
     struct loop_notice begin; /* deferred: goes on with the start */
     struct loop_notice end;   /* deferred: it ended without a vm */
@@ -217,10 +221,20 @@ static void machine_spawn(struct machine *machine, struct vm_spec *spec)
     sandbox_error_done(&err);
 }
 
+/* The writable disk: a worker's own, or an empty one. *RET_FD is the caller's. */
+static int machine_disk(struct machine *machine, const struct boot_file_set *files, int *ret_fd)
+{
+    if (machine->data_fd < 0)
+        return scratch_copy(files->blank_fd, machine->backend->scratch_directory, ret_fd);
+    *ret_fd = take_fd(&machine->data_fd);
+    return 0;
+}
+
 static void machine_boot(struct machine *machine, const struct boot_file_set *files)
 {
+    const struct vm_lasting *lasting = machine->data_fd < 0 ? NULL : &machine->lasting;
     _cleanup_close_ int image_fd = image_open(machine->image), disk_fd = -1;
-    int result = scratch_copy(files->blank_fd, machine->backend->scratch_directory, &disk_fd);
+    int result = machine_disk(machine, files, &disk_fd);
     struct vm_spec spec = {
         .mode = QEMU_COLD,
         .shape = machine->shape,
@@ -230,12 +244,15 @@ static void machine_boot(struct machine *machine, const struct boot_file_set *fi
         .initrd_fd = files->initrd_fd,
         .memory_fd = -1,
         .state_fd = -1,
+        .lasting = lasting,
     };
 
     if (image_fd < 0 || result < 0)
         machine_end(machine, strerror(image_fd < 0 ? -image_fd : -result));
     else
         machine_spawn(machine, &spec);
+    closep(&machine->lasting.workspace_fd); /* QEMU's from now on */
+    closep(&machine->lasting.lock_fd);
 }
 
 static void machine_begin_cold(struct machine *machine)
@@ -314,11 +331,24 @@ static void on_boot_files(void *ctx, const char *why)
 
 /* The operations. */
 
+static int machine_take_lasting(struct machine *machine, const struct machine_lasting *lasting)
+{
+    machine->cold = true; /* no template has its disks */
+    machine->data_fd = open(lasting->data, O_RDWR | O_CLOEXEC);
+    machine->lasting.workspace_fd = open(lasting->workspace, O_RDONLY | O_CLOEXEC);
+    machine->lasting.lock_fd = fcntl(lasting->lock_fd, F_DUPFD_CLOEXEC, 0);
+    return machine->data_fd < 0 || machine->lasting.workspace_fd < 0 ||
+                   machine->lasting.lock_fd < 0
+               ? -errno
+               : 0;
+}
+
 int machine_start(struct backend *backend, const struct machine_spec *spec,
                   const struct machine_events *events, void *ctx, struct machine **ret_machine,
                   struct sandbox_error *err)
 {
     struct machine *machine = calloc(1, sizeof(*machine));
+    int result = 0;
 
     if (!machine)
         return sandbox_error_set(err, S300, "sandbox %s: out of memory", spec->id);
@@ -332,6 +362,8 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
                    .memory_mb = spec->memory_mb,
                    .disk_mb = spec->disk_mb,
                    .network = spec->network },
+        .data_fd = -1,
+        .lasting = { -1, -1 },
         .began_ms = loop_now_ms(backend->loop),
     };
     (void)snprintf(machine->id, sizeof(machine->id), "%s", spec->id);
@@ -340,6 +372,13 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
     loop_notice_init(&machine->end, on_end, machine);
     template_wait_init(&machine->template_wait, on_template, machine);
     boot_wait_init(&machine->boot_wait, on_boot_files, machine);
+    if (spec->lasting)
+        result = machine_take_lasting(machine, spec->lasting);
+    if (result < 0) {
+        machine_free(machine);
+        return sandbox_error_set(err, S300, "sandbox %s: %s: %s", spec->id, spec->lasting->data,
+                                 strerror(-result));
+    }
     loop_defer(backend->loop, &machine->begin);
     *ret_machine = machine;
     return 0;
@@ -378,5 +417,8 @@ void machine_free(struct machine *machine)
     loop_notice_cancel(machine->backend->loop, &machine->end);
     template_unref(machine->template);
     vm_free(machine->vm);
+    closep(&machine->data_fd);
+    closep(&machine->lasting.workspace_fd);
+    closep(&machine->lasting.lock_fd);
     free(machine);
 }

@@ -17,6 +17,7 @@
 #include "network.h"
 #include "template_cache.h"
 #include "vm_state.h"
+#include "workers.h"
 
 #define NAME "sandbox-qemu"
 #define INSTALLER "image-install"
@@ -25,6 +26,7 @@ static void backend_free(struct backend *backend)
 {
     if (!backend)
         return;
+    workers_free(backend->workers);
     pool_free(backend->pool);
     templates_free(backend->templates);
     template_cache_free(backend->template_cache);
@@ -147,7 +149,18 @@ static const char *qemu_image_flavor(const struct backend *backend)
     return "erofs-1"; /* root.erofs of image-install; another layout, another number */
 }
 
-static const char *const features[] = { NULL };
+static bool qemu_own_operation(struct backend *backend, const char *operation,
+                               struct request *request)
+{
+    return workers_serve(&backend->workers, WORKERS_DISK, operation, request);
+}
+
+static void qemu_stop(struct backend *backend, void (*done)(void *ctx), void *ctx)
+{
+    workers_stop_all(backend->workers, done, ctx);
+}
+
+static const char *const features[] = { "worker", NULL };
 
 const struct backend_ops qemu_backend_ops = {
     .open = qemu_open,
@@ -160,5 +173,7 @@ const struct backend_ops qemu_backend_ops = {
     .machine_kill = machine_kill,
     .machine_last_payload = machine_last_payload,
     .machine_free = machine_free,
+    .own_operation = qemu_own_operation,
+    .stop = qemu_stop,
     .features = features,
 };

@@ -98,13 +98,19 @@ static int add_kernel(const struct qemu_args_spec *spec, struct text_list *to)
     if (result == 0)
         result = ADD_ALL(to, "-append");
     return result < 0 ? result
-                      : add(to, KERNEL_WORDS "%s%s%s", clock, spec->command_line ? " " : "",
+                      : add(to, KERNEL_WORDS "%s%s%s%s", clock,
+                            spec->lasting ? " sandbox.workspace=vdc" : "",
+                            spec->command_line ? " " : "",
                             spec->command_line ? spec->command_line : "");
 }
 
-/* A disk that outlives nothing needs no flush, and no lock on a file without a name. */
-static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, bool read_only)
+/* A disk that outlives nothing needs no flush, and no lock on a file without a name; one that
+ * lasts is locked by its owner. */
+static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, bool read_only,
+                    bool lasting)
 {
+    const char *no_flush = lasting ? "off" : "on";
+
     int result = ADD_ALL(to, "-add-fd");
 
     if (result == 0)
@@ -113,9 +119,9 @@ static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, boo
         result = ADD_ALL(to, "-blockdev");
     if (result == 0)
         result = add(to,
-                     "driver=raw,node-name=%s,read-only=%s,cache.no-flush=on,file.driver=file,"
-                     "file.filename=/dev/fdset/%d,file.locking=off,file.cache.no-flush=on",
-                     name, read_only ? "on" : "off", fd);
+                     "driver=raw,node-name=%s,read-only=%s,cache.no-flush=%s,file.driver=file,"
+                     "file.filename=/dev/fdset/%d,file.locking=off,file.cache.no-flush=%s",
+                     name, read_only ? "on" : "off", no_flush, fd, no_flush);
     if (result == 0)
         result = ADD_ALL(to, "-device");
     return result < 0 ? result : add(to, "virtio-blk-device,drive=%s", name);
@@ -165,9 +171,11 @@ int qemu_args_build(const struct qemu_args_spec *spec, struct text_list *to)
     if (result == 0)
         result = add_channels(to);
     if (result == 0)
-        result = add_disk(to, "image", QEMU_FD_IMAGE, true);
+        result = add_disk(to, "image", QEMU_FD_IMAGE, true, false);
     if (result == 0)
-        result = add_disk(to, "disk", QEMU_FD_DISK, false);
+        result = add_disk(to, "disk", QEMU_FD_DISK, false, spec->lasting);
+    if (result == 0 && spec->lasting)
+        result = add_disk(to, "workspace", QEMU_FD_WORKSPACE, true, false);
     if (result == 0)
         result = add_network(spec, to);
     if (result == 0)

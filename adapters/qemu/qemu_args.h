@@ -12,16 +12,18 @@
 
 /* Descriptors of the child; 0 is empty, 1 and 2 are the console's pipe. */
 enum qemu_fd {
-    QEMU_FD_QMP = 3,  /* socket */
-    QEMU_FD_AGENT,    /* socket: the virtio port `agent` */
-    QEMU_FD_IMAGE,    /* vda, for reading */
-    QEMU_FD_DISK,     /* vdb, for reading and writing */
-    QEMU_FD_KERNEL,   /* not for clones */
-    QEMU_FD_INITRD,   /* not for clones */
-    QEMU_FD_MEMORY,   /* templates and clones: the guest's memory */
-    QEMU_FD_STATE,    /* clones: the template's state */
-    QEMU_FD_NETWORK,  /* datagram socket of frames; not for templates */
-    QEMU_FD_LANDLOCK, /* of confine.h; closed by the exec */
+    QEMU_FD_QMP = 3,   /* socket */
+    QEMU_FD_AGENT,     /* socket: the virtio port `agent` */
+    QEMU_FD_IMAGE,     /* vda, for reading */
+    QEMU_FD_DISK,      /* vdb, for reading and writing */
+    QEMU_FD_KERNEL,    /* not for clones */
+    QEMU_FD_INITRD,    /* not for clones */
+    QEMU_FD_MEMORY,    /* templates and clones: the guest's memory */
+    QEMU_FD_STATE,     /* clones: the template's state */
+    QEMU_FD_NETWORK,   /* datagram socket of frames; not for templates */
+    QEMU_FD_WORKSPACE, /* vdc, for reading; of workers */
+    QEMU_FD_LOCK,      /* held, not used; of workers */
+    QEMU_FD_LANDLOCK,  /* of confine.h; closed by the exec */
     QEMU_FD_MAX
 };
 
@@ -49,6 +51,7 @@ struct qemu_args_spec {
     struct qemu_shape shape;
     struct accel accel;
     uint32_t translation_mb;
+    bool lasting;             /* a worker: vdb outlives the machine, and there is vdc */
     const char *command_line; /* further words; NULL: none */
 };
 

@@ -25,6 +25,12 @@ enum vm_state {
     VM_STATE_MAX
 };
 
+/* What a worker's machine has besides; borrowed. */
+struct vm_lasting {
+    int workspace_fd;
+    int lock_fd;
+};
+
 /* All descriptors are borrowed; -1: not of this mode. */
 struct vm_spec {
     const char *name; /* for the log; copied */
@@ -36,6 +42,7 @@ struct vm_spec {
     int initrd_fd;
     int memory_fd;
     int state_fd;
+    const struct vm_lasting *lasting; /* NULL: the disk is thrown away */
 };
 
 /* Never from inside a call to the vm. */

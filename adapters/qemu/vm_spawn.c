@@ -92,6 +92,8 @@ static int vm_process(struct vm *vm, const struct vm_spec *spec, const struct vm
         { spec->memory_fd, QEMU_FD_MEMORY },
         { spec->state_fd, QEMU_FD_STATE },
         { vm->network ? network_fd(vm->network) : -1, QEMU_FD_NETWORK },
+        { spec->lasting ? spec->lasting->workspace_fd : -1, QEMU_FD_WORKSPACE },
+        { spec->lasting ? spec->lasting->lock_fd : -1, QEMU_FD_LOCK },
         { ends->rules_fd, QEMU_FD_LANDLOCK },
     };
     static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
@@ -127,6 +129,7 @@ static int vm_arguments(const struct vm *vm, const struct vm_spec *spec, struct 
                                   .shape = spec->shape,
                                   .accel = backend->accel,
                                   .translation_mb = backend->settings.translation_mb,
+                                  .lasting = spec->lasting != NULL,
                                   .command_line = backend->settings.command_line },
         to);
     char **items;

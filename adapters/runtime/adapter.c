@@ -175,13 +175,23 @@ static void on_finished(void *ctx)
     loop_stop(adapter->loop, 0);
 }
 
-static void on_sandboxes_gone(void *ctx)
+static void on_all_gone(void *ctx)
 {
     struct adapter *adapter = ctx;
 
     loop_timer_disarm(adapter->stop_timer);
     adapter_set_state(adapter, ADAPTER_FINISHING);
     serve_finish(adapter->serve, STOP_LINGER_MS, on_finished, adapter);
+}
+
+static void on_sandboxes_gone(void *ctx)
+{
+    struct adapter *adapter = ctx;
+
+    if (adapter->ops->stop)
+        adapter->ops->stop(adapter->backend, on_all_gone, adapter);
+    else
+        on_all_gone(adapter);
 }
 
 static void on_stop_timeout(void *ctx)

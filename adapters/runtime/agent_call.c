@@ -379,6 +379,11 @@ void agent_call_resume_all(struct agent_link *link)
     }
 }
 
+uint64_t agent_call_id(const struct agent_call *call)
+{
+    return call->id;
+}
+
 size_t agent_call_window(const struct agent_call *call, unsigned stream)
 {
     size_t queued = agent_link_queued(call->link);

@@ -73,6 +73,7 @@ struct agent_call_events {
 int agent_call(struct agent_link *link, enum guest_operation_id operation, const void *request,
                const struct agent_call_events *events, void *ctx, struct agent_call **ret_call,
                struct sandbox_error *err);
+uint64_t agent_call_id(const struct agent_call *call); /* as the guest knows it */
 size_t agent_call_window(const struct agent_call *call, unsigned stream);
 /* Takes at most the window; returns how many bytes it took. */
 size_t agent_call_write(struct agent_call *call, unsigned stream, const uint8_t *data,

@@ -26,6 +26,15 @@ struct image {
     struct text_list env;
 };
 
+/* What a worker's machine keeps beyond its life (docs/workers.md); borrowed for the call of
+ * machine_start(). */
+struct machine_lasting {
+    int lock_fd;      /* every process of the machine holds a copy of it as long as it lives */
+    const char *data; /* the writable layer: a disk or a folder, as the back end wants it */
+    const char
+        *workspace; /* shown at /workspace under a writable layer: an image or a folder */
+};
+
 struct machine_spec {
     const char *id; /* the sandbox's UUID; for logs, names, hostname */
     const struct image *image;
@@ -34,6 +43,7 @@ struct machine_spec {
     uint32_t disk_mb; /* limit of the writable layer */
     bool network;
     uint32_t boot_timeout_ms;
+    const struct machine_lasting *lasting; /* NULL: all of it is thrown away */
 };
 
 /* What a machine with networking tells its guest, and the host addresses in env become. */
@@ -100,6 +110,9 @@ struct backend_ops {
      * through request_*() of request.h. */
     bool (*own_operation)(struct backend *backend, const char *operation,
                           struct request *request);
+    /* The adapter ends: ends what its own operations began. DONE once, perhaps from inside the
+     * call. NULL: there is nothing. */
+    void (*stop)(struct backend *backend, void (*done)(void *ctx), void *ctx);
     const char *const *features; /* NULL-terminated, besides those of the runtime */
 
     /* Test hooks (fault.h), or NULL: none. Borrowed until close. */

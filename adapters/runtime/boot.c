@@ -258,6 +258,7 @@ int boot_start(struct sandbox *sandbox, const struct boot_spec *spec,
         .disk_mb = spec->disk_mb,
         .network = sandbox->spec.network,
         .boot_timeout_ms = spec->timeout_ms,
+        .lasting = spec->lasting,
     };
     int result = boot_new(sandbox, spec, &boot);
 

@@ -8,7 +8,8 @@
 struct boot_spec {
     uint32_t timeout_ms;
     uint32_t disk_mb;
-    const struct env *env; /* of the create, borrowed until done */
+    const struct env *env;                 /* of the create, borrowed until done */
+    const struct machine_lasting *lasting; /* NULL: none; borrowed for the call */
 };
 
 /* Begins the machine of a sandbox that is creating and has its image. DONE once, never from

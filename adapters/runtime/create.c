@@ -130,7 +130,7 @@ static void on_image(void *ctx, const struct image *own_image, bool installed,
         creation_discard(creation, err);
         return;
     }
-    creation->sandbox->image = own_image;
+    sandbox_set_image(creation->sandbox, own_image);
     creation_boot(creation);
 }
 

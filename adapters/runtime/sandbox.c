@@ -150,6 +150,12 @@ int sandbox_call(struct sandbox *sandbox, enum guest_operation_id operation,
                              sandbox->why);
 }
 
+void sandbox_set_image(struct sandbox *sandbox, const struct image *own_image)
+{
+    assert(sandbox->state == SANDBOX_CREATING && !sandbox->image);
+    sandbox->image = own_image;
+}
+
 /* The order of checks. */
 
 int sandbox_read_id(const char *text, char ret_id[UUID_TEXT_BYTES], struct sandbox_error *err)

@@ -47,6 +47,9 @@ const struct sandbox_spec *sandbox_spec(const struct sandbox *sandbox);
 int64_t sandbox_created_at(const struct sandbox *sandbox); /* Unix seconds */
 uint32_t sandbox_execs(const struct sandbox *sandbox);     /* in flight */
 
+/* While creating, before its boot: the image it is made from, one reference. */
+void sandbox_set_image(struct sandbox *sandbox, const struct image *own_image);
+
 /* Contract 4.2: S001 that quotes what was given. */
 int sandbox_read_id(const char *text, char ret_id[UUID_TEXT_BYTES], struct sandbox_error *err);
 /* S004 when it is being stopped. */

@@ -28,6 +28,7 @@ static int run(struct options *options, const struct case_list *cases, const cha
                struct suite *ret_suite)
 {
     *ret_suite = (struct suite){ .cases = cases,
+                                 .sources = options->sources ? options->sources : "",
                                  .subject = options->subject,
                                  .image = options->image,
                                  .sets = options->sets,
@@ -75,6 +76,14 @@ static int compare(struct options *options, const struct case_list *cases)
     return failed;
 }
 
+/* NULL: there is none. */
+static char *find_sources(const char *cases)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/../sources", cases);
+    return realpath(path, NULL);
+}
+
 /* Installed: beside the program's folder. In a build folder: those of the source tree. */
 static void find_cases(const char *folder, char *ret_path, size_t size)
 {
@@ -96,6 +105,7 @@ int main(int argc, char **argv)
     find_cases(folder, cases_folder, sizeof(cases_folder));
     if (!options.cases)
         options.cases = cases_folder;
+    options.sources = find_sources(options.cases);
     options.subject.router_program = router;
     _cleanup_free_ char *section = options.section_file ? read_section(options.section_file)
                                                         : NULL;
@@ -111,5 +121,6 @@ int main(int argc, char **argv)
     }
     int code = options.compare_a ? compare(&options, &cases) : hold(&options, &cases);
     case_list_done(&cases);
+    free(options.sources);
     return code;
 }

@@ -12,6 +12,7 @@ struct options {
     const char *compare_a;
     const char *compare_b;
     const char *cases; /* NULL: those that belong to the program */
+    char *sources;     /* the folder `sources` beside the cases, resolved; owned; NULL: none */
     const char *only;
     unsigned jobs;
     const char *junit;

@@ -31,10 +31,19 @@ static bool start_subject(struct session *session, const struct case_file *file)
     struct buf settings = { 0 };
     const struct suite *suite = session->suite;
     struct subject_options options = suite->subject;
-    if (settings_text(file, suite->sets, suite->set_count, suite->image, &settings) < 0)
+    _cleanup_(buf_done)
+    struct buf expanded = { 0 };
+    struct variables variables = { 0 };
+    bool right = settings_text(file, suite->sets, suite->set_count, suite->image, &settings) ==
+                     0 &&
+                 variables_set(&variables, "IMAGE", suite->image) == 0 &&
+                 variables_set(&variables, "SOURCES", suite->sources) == 0 &&
+                 variables_expand(&variables, buf_text(&settings), &expanded) == 0;
+    variables_done(&variables);
+    if (!right)
         return false;
     options.state = state_of(file->router);
-    options.settings = file->router == CASE_ROUTER_BOUND ? buf_text(&settings) : NULL;
+    options.settings = file->router == CASE_ROUTER_BOUND ? buf_text(&expanded) : NULL;
     return subject_start(&options, &session->subject, session->error, sizeof(session->error)) ==
            0;
 }
@@ -177,6 +186,7 @@ static void run_rule(struct session *session, struct result *result)
                          .transcript = &result->transcript };
     (void)variables_set(&play.variables, "IMAGE", session->suite->image);
     (void)variables_set(&play.variables, "ADAPTER", adapter_name(session));
+    (void)variables_set(&play.variables, "SOURCES", session->suite->sources);
     uint64_t started_ms = now_ms();
     bool right = provide_sandbox(session, result->file, &play, &why) &&
                  play_steps(&play, result->rule->steps, &why);

@@ -20,6 +20,7 @@ struct result {
 
 struct suite {
     const struct case_list *cases;
+    const char *sources;            /* folder of worker sources: $SOURCES */
     struct subject_options subject; /* state and settings are set for each file */
     const char *image;
     const char *const *sets; /* KEY=VALUE, for every adapter that is started */

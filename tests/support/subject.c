@@ -58,6 +58,8 @@ static int write_config(const struct subject *subject, const struct subject_opti
         fprintf(file, "%s\n", options->section);
     if (options->settings)
         fprintf(file, "  settings:\n%s\n", options->settings);
+    if (options->settings && !strstr(options->settings, "state_dir:"))
+        fprintf(file, "    state_dir: %s/state\n", subject->folder);
     return fclose(file) == 0 ? 0 : -errno;
 }
 
