@@ -44,7 +44,7 @@ const struct machine_network network_addresses = {
     .address = "10.0.2.15/24",
     .gateway = "10.0.2.2",
     .dns = "10.0.2.3",
-    .mac = QEMU_MAC,
+    .own_interface = true,
 };
 
 static void network_release(struct network *network)

@@ -55,7 +55,7 @@ struct qemu_args_spec {
     const char *command_line; /* further words; NULL: none */
 };
 
-/* The address of every machine's interface: each has a network of its own. */
+/* The address of every machine's interface until CONFIGURE. */
 #define QEMU_MAC "52:54:00:12:34:56"
 
 /* Appends the arguments, argv[0] included. 0 or -ENOMEM. */

@@ -138,6 +138,9 @@ static void lookup_done(struct job *job)
 
     if (job->result < 0 && job->result != -ENOENT && job->result != -ECANCELED)
         lookup_refused(job);
+    if (job->result == 0)
+        log_event(LOG_INFO, "template_found", log_text("template", job->name),
+                  log_text("key", job->key));
     if (lookup->fn)
         lookup->fn(lookup->ctx, job->key, job->result == 0 ? &job->parts : NULL);
 }

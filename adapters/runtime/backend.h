@@ -50,7 +50,7 @@ struct machine_spec {
 struct machine_network {
     const char *address, *gateway, *dns; /* IPv4; NULL: none */
     const char *address6, *gateway6, *dns6;
-    const char *mac;
+    bool own_interface; /* its address is changed for one that no other machine has */
 };
 
 /* States: starting (after machine_start) -> up (AGENT came) -> gone. GONE comes exactly once,

@@ -12,6 +12,7 @@
 #include "localhost.h"
 
 #define SEED_BYTES 32
+#define MAC_ID_DIGITS 10 /* of the id in a MAC */
 
 int guest_configure_fill_seed(struct guest_configure *configure)
 {
@@ -57,18 +58,38 @@ static int fill_text(const char *from, char **ret_text, bool *ret_has)
     return *ret_text ? 0 : -ENOMEM;
 }
 
-static int fill_network(struct guest_configure *configure,
+/* Locally administered, and as unique as the id (a UUID): clones of a template have one. */
+static int fill_mac(struct guest_configure *configure, const char *id)
+{
+    char digits[MAC_ID_DIGITS + 1];
+    size_t count = 0;
+
+    for (; *id && count < MAC_ID_DIGITS; id++)
+        if (*id != '-')
+            digits[count++] = *id;
+    memset(digits + count, '0', sizeof(digits) - count);
+    if (asprintf(&configure->mac, "02:%.2s:%.2s:%.2s:%.2s:%.2s", digits, digits + 2, digits + 4,
+                 digits + 6, digits + 8) < 0) {
+        configure->mac = NULL;
+        return -ENOMEM;
+    }
+    configure->has_mac = true;
+    return 0;
+}
+
+static int fill_network(struct guest_configure *configure, const char *id,
                         const struct machine_network *network)
 {
     if (!network)
         return 0;
+    if (network->own_interface && fill_mac(configure, id) < 0)
+        return -ENOMEM;
     if (fill_text(network->address, &configure->address, &configure->has_address) < 0 ||
         fill_text(network->gateway, &configure->gateway, &configure->has_gateway) < 0 ||
         fill_text(network->dns, &configure->dns, &configure->has_dns) < 0 ||
         fill_text(network->address6, &configure->address6, &configure->has_address6) < 0 ||
         fill_text(network->gateway6, &configure->gateway6, &configure->has_gateway6) < 0 ||
-        fill_text(network->dns6, &configure->dns6, &configure->has_dns6) < 0 ||
-        fill_text(network->mac, &configure->mac, &configure->has_mac) < 0)
+        fill_text(network->dns6, &configure->dns6, &configure->has_dns6) < 0)
         return -ENOMEM;
     return 0;
 }
@@ -119,7 +140,7 @@ int guest_configure_fill(struct guest_configure *configure, const char *id,
     if (result == 0)
         result = fill_text(image->workdir, &configure->workdir, &configure->has_workdir);
     if (result == 0)
-        result = fill_network(configure, network);
+        result = fill_network(configure, id, network);
     if (result == 0)
         result = fill_env(configure, image, env, network);
     return result;

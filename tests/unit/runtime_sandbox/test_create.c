@@ -41,7 +41,7 @@ START_TEST(test_what_the_guest_is_told)
     static const struct machine_network network = { .address = "10.0.2.15/24",
                                                     .gateway = "10.0.2.2",
                                                     .dns = "10.0.2.3",
-                                                    .mac = "52:54:0:0:0:1" };
+                                                    .own_interface = true };
     struct machine *machine;
     const struct guest_configure *told;
     char id[37];
