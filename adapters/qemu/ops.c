@@ -125,6 +125,8 @@ static void qemu_reload(struct backend *backend, const struct settings *settings
     backend->settings.max_templates = fresh.max_templates;
     backend->settings.pool_size = fresh.pool_size;
     backend->settings.max_pool_size = fresh.max_pool_size;
+    backend->settings.pool_memory_mb = fresh.pool_memory_mb;
+    backend->settings.pool_cpu_percent = fresh.pool_cpu_percent;
     qemu_settings_done(&fresh);
     pool_resize(backend->pool);
 }

@@ -14,6 +14,7 @@
 #include "backend_state.h"
 #include "buf.h"
 #include "log.h"
+#include "pool_budget.h"
 #include "rehearsal.h"
 #include "vm.h"
 
@@ -40,6 +41,7 @@ struct entry {
     struct loop_io *io;
     struct buf in;
     struct rehearsal *rehearsal;
+    uint64_t memory_kb; /* of a ready one */
 };
 
 /* The machines of one template. */
@@ -49,12 +51,14 @@ struct line {
     struct template *template; /* a reference */
     struct list entries;
     uint32_t count;
+    uint64_t expected_kb; /* of one more; 0: not known yet */
 };
 
 struct pool {
     struct backend *backend;
     struct list lines;
     uint32_t count;
+    uint64_t memory_kb;   /* of those that are ready */
     struct entry *making; /* at most one is not ready */
     unsigned failures;    /* in a row */
     struct loop_timer *refill;
@@ -85,6 +89,7 @@ static struct vm *entry_dissolve(struct entry *entry)
     list_remove(&entry->node);
     line->count--;
     line->pool->count--;
+    line->pool->memory_kb -= entry->memory_kb;
     loop_io_free(entry->io);
     buf_done(&entry->in);
     rehearsal_free(entry->rehearsal);
@@ -130,14 +135,26 @@ static bool is_pong(const struct buf *in)
 
 static void entry_ready(struct entry *entry)
 {
-    struct pool *pool = entry->line->pool;
+    struct line *line = entry->line;
+    struct pool *pool = line->pool;
+    const struct qemu_settings *settings = &pool->backend->settings;
+    const uint64_t cpu_ms = pool_budget_cpu_ms(vm_pid(entry->vm));
 
     entry_set_state(entry, ENTRY_READY);
     pool->making = NULL;
     pool->failures = 0;
+    entry->memory_kb = line->expected_kb = pool_budget_memory_kb(vm_pid(entry->vm));
     log_event(LOG_DEBUG, "pool_machine_ready", log_text("vm", vm_name(entry->vm)),
-              log_uint("ms", vm_start_ms(entry->vm)));
-    pool_refill_after(pool, 0);
+              log_uint("ms", vm_start_ms(entry->vm)), log_uint("cpu_ms", cpu_ms),
+              log_uint("memory_kb", entry->memory_kb));
+    pool->memory_kb += entry->memory_kb;
+    if (!pool_budget_has_room(pool->memory_kb - entry->memory_kb, entry->memory_kb,
+                              settings->pool_memory_mb)) {
+        log_event(LOG_INFO, "pool_is_full", log_uint("memory_kb", pool->memory_kb),
+                  log_uint("limit_mb", settings->pool_memory_mb));
+        vm_free(entry_dissolve(entry));
+    }
+    pool_refill_after(pool, pool_budget_rest_ms(cpu_ms, settings->pool_cpu_percent));
 }
 
 static void on_rehearsed(void *ctx, const char *error)
@@ -286,6 +303,7 @@ static bool pool_make_room(struct pool *pool, const struct line *line)
 static void on_refill(void *ctx)
 {
     struct pool *pool = ctx;
+    const struct qemu_settings *settings = &pool->backend->settings;
 
     if (pool->making)
         return; /* its end goes on */
@@ -293,7 +311,8 @@ static void on_refill(void *ctx)
          node = node->previous) {
         struct line *line = LIST_ENTRY(node, struct line, node);
 
-        if (line->count >= pool->backend->settings.pool_size)
+        if (line->count >= settings->pool_size ||
+            !pool_budget_has_room(pool->memory_kb, line->expected_kb, settings->pool_memory_mb))
             continue;
         if (!pool_make_room(pool, line))
             return;
@@ -367,11 +386,15 @@ void pool_drop(struct pool *pool, struct template *template)
 
 void pool_resize(struct pool *pool)
 {
+    const struct qemu_settings *settings = &pool->backend->settings;
+
     LIST_FOREACH(node, &pool->lines)
     {
         struct line *line = LIST_ENTRY(node, struct line, node);
 
-        while (line->count > pool->backend->settings.pool_size)
+        while (line->count > settings->pool_size ||
+               (line->count > 0 && settings->pool_memory_mb > 0 &&
+                pool->memory_kb > (uint64_t)settings->pool_memory_mb * 1024))
             vm_free(entry_dissolve(LIST_ENTRY(line->entries.next, struct entry, node)));
     }
     pool_refill_after(pool, REFILL_DELAY_MS);

@@ -28,6 +28,8 @@ static const struct setting_row rows[] = {
     ROW(U32, template_cache_mb, "2048", 0, 1048576, "disk for templates; 0: none is kept"),
     ROW(U32, pool_size, "2", 0, 256, "machines kept ready for each template"),
     ROW(U32, max_pool_size, "6", 0, 4096, "machines kept ready in all"),
+    ROW(U32, pool_memory_mb, "0", 0, 1048576, "memory of those machines; 0: no limit"),
+    ROW(U32, pool_cpu_percent, "0", 0, 100, "of one processor, for making them; 0: no limit"),
     ROW(U32, translation_mb, "64", 8, 2048, "tcg: buffer of translated code, MiB a machine"),
 };
 

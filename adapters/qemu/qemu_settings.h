@@ -27,7 +27,9 @@ struct qemu_settings {
     uint32_t template_cache_mb; /* disk for templates; 0: none is kept */
     uint32_t pool_size;         /* machines kept ready for each template */
     uint32_t max_pool_size;
-    uint32_t translation_mb; /* TCG: its buffer of translated code */
+    uint32_t pool_memory_mb;   /* of those machines; 0: no limit */
+    uint32_t pool_cpu_percent; /* of one processor, for making them; 0: no limit */
+    uint32_t translation_mb;   /* TCG: its buffer of translated code */
 };
 
 int qemu_settings_read(const struct settings *settings, struct qemu_settings *ret_settings,

@@ -58,6 +58,11 @@ const char *vm_name(const struct vm *vm)
     return vm->name;
 }
 
+pid_t vm_pid(const struct vm *vm)
+{
+    return vm->pid;
+}
+
 uint64_t vm_start_ms(const struct vm *vm)
 {
     return (vm->up_ms ? vm->up_ms : loop_now_ms(vm->backend->loop)) - vm->began_ms;

@@ -59,6 +59,7 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
 
 enum vm_state vm_state(const struct vm *vm);
 const char *vm_name(const struct vm *vm);
+pid_t vm_pid(const struct vm *vm);
 /* Milliseconds from its start until VM_UP, or until now. */
 uint64_t vm_start_ms(const struct vm *vm);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ops.h"
+#include "pool_budget.h"
 #include "scene.h"
 #include "template_state.h"
 #include "turn.h"
@@ -305,6 +306,45 @@ START_TEST(test_templates_are_bounded)
 }
 END_TEST
 
+START_TEST(test_budget)
+{
+    ck_assert(pool_budget_has_room(1u << 30, 1u << 30, 0)); /* no limit */
+    ck_assert(pool_budget_has_room(0, 0, 1));               /* not known yet */
+    ck_assert(pool_budget_has_room(512, 512, 1));
+    ck_assert(!pool_budget_has_room(512, 513, 1));
+    ck_assert(!pool_budget_has_room(1024, 0, 1));
+    ck_assert(!pool_budget_has_room(UINT64_MAX, UINT64_MAX, 1));
+    ck_assert_uint_eq(pool_budget_rest_ms(300, 0), 0);
+    ck_assert_uint_eq(pool_budget_rest_ms(300, 100), 0);
+    ck_assert_uint_eq(pool_budget_rest_ms(300, 25), 900);
+    ck_assert_uint_gt(pool_budget_memory_kb(getpid()), 0);
+    ck_assert_uint_eq(pool_budget_memory_kb(-1), 0);
+    ck_assert_uint_eq(pool_budget_cpu_ms(-1), 0);
+}
+END_TEST
+
+/* Two would need more: one stays. The stand-in writes to a page of the template, so it has some
+ * memory for itself. */
+START_TEST(test_pool_keeps_to_its_memory)
+{
+    struct scene scene;
+    struct seen seen;
+    uint64_t one_kb;
+
+    scene_begin(&scene, "fine", "    pool_size: 4\n    pool_memory_mb: 1\n");
+    scene_start(&scene, &seen);
+    TURN_UNTIL(scene.loop, seen.agents == 1);
+    TURN_UNTIL(scene.loop, scene_vm_count(&scene) == 2);
+    turn_for(scene.loop, 1000);
+    one_kb = pool_budget_memory_kb(
+        LIST_ENTRY(scene.backend->vms.previous, struct vm, node)->pid);
+    ck_assert_uint_gt(one_kb, 0);
+    ck_assert_uint_le(scene_vm_count(&scene) - 1, 1024 / one_kb);
+    scene_stop(&scene, &seen);
+    scene_end(&scene);
+}
+END_TEST
+
 /* Its agent knows no rehearsal: its machines are pinged alone. */
 START_TEST(test_pool_of_an_old_agent)
 {
@@ -361,5 +401,6 @@ UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
           test_killed_while_it_waits_or_boots, test_clones, test_template_is_sealed,
           test_cold_when_templates_fail, test_template_of_a_crash, test_kvm_is_given_up,
           test_kvm_is_kept, test_kvm_proves_itself, test_pool, test_pool_loses_a_machine,
-          test_pool_is_bounded_in_all, test_templates_are_bounded, test_pool_of_an_old_agent,
+          test_pool_is_bounded_in_all, test_templates_are_bounded, test_budget,
+          test_pool_keeps_to_its_memory, test_pool_of_an_old_agent,
           test_pool_that_cannot_rehearse, test_closing_kills_the_pool)
