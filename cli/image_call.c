@@ -25,15 +25,6 @@ static int adapter_name(struct client *client, struct buf *ret_name)
     return code;
 }
 
-int image_word(struct span image, struct buf *to)
-{
-    int result = 0;
-
-    if (!json_string_equals(json_get(image, "kind"), "none"))
-        result = output_member_text(image, "name", to);
-    return result == 0 && to->size == 0 ? output_member_text(image, "digest", to) : result;
-}
-
 /* The line of progress is gone before anything is said. */
 static int call_with_progress(struct client *client, struct client_call *call,
                               const char *function, struct payload *payload,

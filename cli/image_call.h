@@ -12,10 +12,6 @@ extern const struct command command_image_rm;
 extern const struct command command_image_prune;
 extern const struct command command_image_verify;
 
-/* Appends how an image is called on a command line: its name, or its digest where the name
- * means another image or none. 0 or -errno. */
-int image_word(struct span image, struct buf *to);
-
 /* A pull, or reading a whole cache, takes what it takes. */
 #define IMAGE_CALL_TIMEOUT_MS 7200000u
 

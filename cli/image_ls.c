@@ -11,13 +11,24 @@
 /* Widths grow with what stands in them: nothing is cut. */
 #define ROW_FORMAT "%-16s  %-10s  %10s  %-7s  %s\n"
 
+/* How it is called on a command line: by its name, or by its digest where the name means
+ * another image or none. */
+static int put_word(struct span image, struct buf *to)
+{
+    int result = 0;
+
+    if (!json_string_equals(json_get(image, "kind"), "none"))
+        result = output_member_text(image, "name", to);
+    return result == 0 && to->size == 0 ? output_member_text(image, "digest", to) : result;
+}
+
 static int put_row(struct span image, struct buf *to)
 {
     _cleanup_(buf_done)
     struct buf name = { 0 }, state = { 0 }, source = { 0 };
     char size[BYTE_COUNT_TEXT_BYTES] = "-";
     uint64_t bytes;
-    int result = image_word(image, &name);
+    int result = put_word(image, &name);
 
     if (result == 0)
         result = output_member_text(image, "state", &state);

@@ -1,4 +1,5 @@
 /* image_verify.c - `iii sandbox image verify`. */
+#include <errno.h>
 #include <unistd.h>
 
 #include "image_call.h"
@@ -7,22 +8,34 @@
 #include "progress.h"
 #include "sandbox_call.h"
 
-/* WORD: how it was called on the command line; NULL: it was not. */
+/* Texts of several lines, such as a tool's last words, become one. */
+static void join_lines(struct buf *text)
+{
+    for (size_t i = 0; i < text->size; i++)
+        text->data[i] = text->data[i] == '\n' ? ' ' : text->data[i];
+}
+
+/* WORD: how it was called on the command line; NULL: it was not, and the digest tells it from
+ * others of its name. */
 static int put_image(struct span image, const char *word, struct buf *to)
 {
     _cleanup_(buf_done)
-    struct buf problem = { 0 };
-    int result = word ? buf_append_text(to, word) : image_word(image, to);
+    struct buf name = { 0 }, state = { 0 }, digest = { 0 }, problem = { 0 };
+    int result = output_member_text(image, "name", &name);
 
     if (result == 0)
-        result = buf_append_text(to, "  ");
+        result = output_member_text(image, "state", &state);
     if (result == 0)
-        result = output_member_text(image, "state", to);
+        result = output_member_text(image, "digest", &digest);
     if (result == 0)
         result = output_member_text(image, "problem", &problem);
-    if (result == 0 && problem.size > 0)
-        result = buf_printf(to, ": %s", buf_text(&problem));
-    return result == 0 ? buf_append_byte(to, '\n') : result;
+    join_lines(&problem);
+    if (result < 0 || !buf_text(&name) || !buf_text(&state) || !buf_text(&digest) ||
+        !buf_text(&problem))
+        return result < 0 ? result : -ENOMEM;
+    return buf_printf(to, "%s  %s%s%s%s%s\n", word ? word : buf_text(&name), buf_text(&state),
+                      word ? "" : "  ", word ? "" : buf_text(&digest),
+                      problem.size > 0 ? ": " : "", buf_text(&problem));
 }
 
 static int print_verified(struct span reply, const char *word)
