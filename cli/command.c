@@ -45,8 +45,9 @@ static const struct command command_worker = {
 };
 
 static const struct command *const root_children[] = {
-    &command_trigger, &command_sandbox, &command_worker,   &command_completion,
-    &command_help,    &command_version, &command_complete, NULL,
+    &command_trigger,    &command_sandbox, &command_worker,
+    &command_completion, &command_help,    &command_version,
+    &command_complete,   &command_manual,  NULL,
 };
 
 const struct command command_root = {

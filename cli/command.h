@@ -109,6 +109,7 @@ extern const struct command command_trigger;
 extern const struct command command_sandbox;
 extern const struct command command_completion;
 extern const struct command command_complete;
+extern const struct command command_manual;
 
 /* Finds and runs the command; the result is the exit code. */
 int command_main(int argc, char **argv);

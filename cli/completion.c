@@ -22,18 +22,19 @@ static const char bash_script[] =
     "}\n"
     "complete -o default -F _iii iii\n";
 
-static const char zsh_script[] = "#compdef iii\n"
-                                 "_iii() {\n"
-                                 "    local -a found open\n"
-                                 "    found=(\"${(@f)$(\"${words[1]}\" __complete "
-                                 "\"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
-                                 "    open=(\"${(@M)found:#*=}\")\n"
-                                 "    found=(\"${(@)found:#*=}\")\n"
-                                 "    compadd -S '' -- \"${(@)open:#}\"\n"
-                                 "    compadd -- \"${(@)found:#}\"\n"
-                                 "    (( compstate[nmatches] )) || _files\n"
-                                 "}\n"
-                                 "compdef _iii iii\n";
+static const char zsh_script[] =
+    "#compdef iii\n"
+    "_iii() {\n"
+    "    local -a found open\n"
+    "    found=(\"${(@f)$(\"${words[1]}\" __complete "
+    "\"${(@)words[2,CURRENT]}\" 2>/dev/null)}\")\n"
+    "    open=(\"${(@M)found:#*=}\")\n"
+    "    found=(\"${(@)found:#*=}\")\n"
+    "    compadd -S '' -- \"${(@)open:#}\"\n"
+    "    compadd -- \"${(@)found:#}\"\n"
+    "    (( compstate[nmatches] )) || _files\n"
+    "}\n"
+    "if [[ $funcstack[1] == _iii ]]; then _iii \"$@\"; else compdef _iii iii; fi\n";
 
 static const char fish_script[] =
     "function __iii_complete\n"

@@ -21,3 +21,7 @@ void docgen_need(struct docgen *doc, const char *text, const char *owner, const 
 void docgen_contract(struct docgen *doc);
 void docgen_errors(struct docgen *doc);
 void docgen_settings(struct docgen *doc);
+void docgen_manual(struct docgen *doc);
+
+/* How the documents call a kind of setting. */
+const char *docgen_kind_name(int kind);

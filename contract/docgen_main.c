@@ -1,5 +1,5 @@
-/* docgen_main.c - sandbox-docgen: prints docs/contract.md, docs/errors.md or docs/settings.md;
- * with a text missing it prints nothing and fails. */
+/* docgen_main.c - sandbox-docgen: prints docs/contract.md, docs/errors.md, docs/settings.md or
+ * the manual page of the settings; with a text missing it prints nothing and fails. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@ static const struct document {
     { "contract", docgen_contract },
     { "errors", docgen_errors },
     { "settings", docgen_settings },
+    { "manual", docgen_manual },
 };
 
 static int print_document(const struct document *document)
@@ -35,6 +36,6 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], documents[i].name) == 0)
             return print_document(&documents[i]);
     }
-    (void)fprintf(stderr, "usage: sandbox-docgen contract|errors|settings\n");
+    (void)fprintf(stderr, "usage: sandbox-docgen contract|errors|settings|manual\n");
     return 2;
 }

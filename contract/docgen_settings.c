@@ -19,6 +19,11 @@ static const char *const kind_names[] = {
 };
 _Static_assert(ARRAY_SIZE(kind_names) == SETTING_KIND_MAX, "a name for each kind");
 
+const char *docgen_kind_name(int kind)
+{
+    return kind_names[kind];
+}
+
 static void put_range(struct docgen *doc, const struct setting_row *row)
 {
     uint64_t kind_max = row->kind == SETTING_U32 ? UINT32_MAX : UINT64_MAX;
