@@ -1,6 +1,7 @@
 /* pattern.c - see pattern.h. */
 #include "pattern.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pcre2.h>
 #include <string.h>
@@ -10,17 +11,26 @@
 
 /* The limits hold for each start position, so a long line can still take its length squared. It
  * is therefore tried a stretch of starts at a time, with a look at the clock and at the job in
- * between. Short lines take one stretch. A try may also look through the whole rest of the line
- * for a character that the pattern needs, which is quick once and not once for each start: so
- * the stretches grow as long as twice the starts do not take much more time. */
+ * between; a quick stretch is followed by one of twice as many starts. Short lines take one
+ * stretch. A stretch begins where a match can begin: PCRE2 looks for such a place as far as the
+ * line's end, and would do that anew for each stretch. */
 #define STRETCH_WORK ((size_t)1 << 30)
 #define STRETCH_STARTS_MIN 64u
-#define STRETCH_STARTS_MAX (64u * 1024 * 1024)
+#define STRETCH_STARTS_MAX (64u * 1024)
 #define STRETCH_QUICK_MS 10
 #define LINE_CPU_MS_MAX 20000
 
+/* Where a match can begin, as far as the pattern's text tells. */
+enum start_kind {
+    START_ANYWHERE,
+    START_IN_SET,     /* at a byte of the set */
+    START_BEHIND_SET, /* where the search begins, or behind a byte of the set */
+};
+
 struct pattern {
     struct job *job;
+    enum start_kind start;
+    uint8_t start_set[32]; /* a bit for each byte */
     char shown[SHOWN_BYTES + 1];
     pcre2_code *code;
     pcre2_match_context *limits;
@@ -55,6 +65,44 @@ static int no_memory(struct sandbox_error *err)
     return sandbox_error_set(err, S216, "no memory for the pattern");
 }
 
+static void set_add(uint8_t *set, unsigned char byte)
+{
+    set[byte / 8] |= (uint8_t)(1u << byte % 8);
+}
+
+/* The last bytes of whatever PCRE2 may be told to take for a line end. */
+static void set_line_ends(uint8_t *set)
+{
+    static const unsigned char ends[] = { 0, '\n', '\v', '\f', '\r', 0x85, 0xa8, 0xa9 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+        set_add(set, ends[i]);
+}
+
+/* To take more places than there are is not wrong: so both cases of a letter count, since
+ * whether they must is not told. */
+static void pattern_learn_start(struct pattern *pattern)
+{
+    const uint8_t *first = NULL;
+    uint32_t type = 0, unit = 0;
+
+    (void)pcre2_pattern_info(pattern->code, PCRE2_INFO_FIRSTCODETYPE, &type);
+    (void)pcre2_pattern_info(pattern->code, PCRE2_INFO_FIRSTCODEUNIT, &unit);
+    (void)pcre2_pattern_info(pattern->code, PCRE2_INFO_FIRSTBITMAP, &first);
+    if (type == 1) {
+        pattern->start = START_IN_SET;
+        set_add(pattern->start_set, (unsigned char)tolower((int)unit));
+        set_add(pattern->start_set, (unsigned char)toupper((int)unit));
+    } else if (type == 2) {
+        pattern->start = START_BEHIND_SET;
+        set_line_ends(pattern->start_set);
+    } else if (type == 0 && first) {
+        pattern->start = START_IN_SET;
+        memcpy(pattern->start_set, first, sizeof(pattern->start_set));
+        memset(pattern->start_set + 0x80 / 8, 0, 0x40 / 8); /* no character begins so */
+    }
+}
+
 static int pattern_compile(struct pattern *pattern, const struct pattern_spec *spec,
                            struct sandbox_error *err)
 {
@@ -73,6 +121,7 @@ static int pattern_compile(struct pattern *pattern, const struct pattern_spec *s
     pattern->limits = pcre2_match_context_create(NULL);
     if (!pattern->match || !pattern->limits)
         return no_memory(err);
+    pattern_learn_start(pattern);
     (void)pcre2_set_match_limit(pattern->limits, PATTERN_MATCH_STEPS_MAX);
     (void)pcre2_set_depth_limit(pattern->limits, PATTERN_DEPTH_MAX);
     (void)pcre2_set_heap_limit(pattern->limits, PATTERN_HEAP_KIB_MAX);
@@ -146,10 +195,10 @@ static size_t stretch_starts(size_t line_size)
     return starts < STRETCH_STARTS_MAX ? starts : STRETCH_STARTS_MAX;
 }
 
-/* How many starts the next stretch has, after one that took so long and the one before it. */
-static size_t stretch_adapt(size_t starts, int64_t took_ms, int64_t before_ms)
+/* How many starts the next stretch has, after one that took so long. */
+static size_t stretch_adapt(size_t starts, int64_t took_ms)
 {
-    if (took_ms < STRETCH_QUICK_MS || took_ms < before_ms + before_ms / 2)
+    if (took_ms < STRETCH_QUICK_MS)
         return starts < STRETCH_STARTS_MAX ? starts * 2 : starts;
     return starts > STRETCH_STARTS_MIN ? starts / 2 : starts;
 }
@@ -164,6 +213,23 @@ static size_t stretch_next(const struct pattern_subject *subject, size_t from, s
     return next;
 }
 
+/* The first place from FROM on where a match can begin; beyond the subject: none. */
+static size_t stretch_begin(const struct pattern *pattern,
+                            const struct pattern_subject *subject, size_t from)
+{
+    const bool behind = pattern->start == START_BEHIND_SET;
+
+    if (pattern->start == START_ANYWHERE || (behind && from == subject->from))
+        return from;
+    for (size_t at = from - behind; at < subject->size; at++) {
+        const unsigned char byte = (unsigned char)subject->text[at];
+
+        if (pattern->start_set[byte / 8] & 1u << byte % 8)
+            return at + behind;
+    }
+    return subject->size + 1;
+}
+
 /* The result of pcre2_match() over all stretches. */
 static int match_by_stretches(struct pattern *pattern, const struct pattern_subject *subject)
 {
@@ -171,7 +237,7 @@ static int match_by_stretches(struct pattern *pattern, const struct pattern_subj
                              (subject->again_here ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED
                                                   : 0);
     const int64_t begun_ms = cpu_ms();
-    int64_t looked_ms = begun_ms, took_ms = LINE_CPU_MS_MAX;
+    int64_t looked_ms = begun_ms;
     size_t starts = stretch_starts(subject->size);
     size_t from = subject->from;
 
@@ -179,6 +245,10 @@ static int match_by_stretches(struct pattern *pattern, const struct pattern_subj
         int64_t now_ms;
         int result;
 
+        if (!subject->again_here)
+            from = stretch_begin(pattern, subject, from);
+        if (from > subject->size)
+            return PCRE2_ERROR_NOMATCH;
         (void)pcre2_set_offset_limit(pattern->limits, from + starts);
         result = pcre2_match(pattern->code, (PCRE2_SPTR)subject->text, subject->size, from,
                              options, pattern->match, pattern->limits);
@@ -186,12 +256,11 @@ static int match_by_stretches(struct pattern *pattern, const struct pattern_subj
             return result;
         from = stretch_next(subject, from, starts);
         if (from > subject->size)
-            return result;
+            return PCRE2_ERROR_NOMATCH;
         now_ms = cpu_ms();
         if (job_cancelled(pattern->job) || now_ms - begun_ms > LINE_CPU_MS_MAX)
             return PCRE2_ERROR_MATCHLIMIT;
-        starts = stretch_adapt(starts, now_ms - looked_ms, took_ms);
-        took_ms = now_ms - looked_ms;
+        starts = stretch_adapt(starts, now_ms - looked_ms);
         looked_ms = now_ms;
     }
 }

@@ -185,6 +185,67 @@ START_TEST(a_match_deep_in_a_long_line)
 }
 END_TEST
 
+/* However a pattern says where it can begin, a long line is looked through once. */
+START_TEST(a_long_line_is_looked_through_once)
+{
+    static const char *const texts[] = {
+        "tail",       "(?i)TAIL", "[tx]ail", "[^a\\n]ail$", "(?m)^tail$", "(*ANYCRLF)(?m)^tail",
+        "\\btail\\b",
+    };
+    static const char end[] = "\n\r\ntail";
+    const size_t size = 16 * 1024 * 1024;
+    char *line = malloc(size + sizeof(end));
+    struct sandbox_error err = { 0 };
+
+    ck_assert_ptr_nonnull(line);
+    memset(line, 'a', size);
+    memcpy(line + size, end, sizeof(end));
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        int found = find(texts[i], false, false, line, &err);
+
+        ck_assert_msg(found == (int)(size + 3) || found == (int)(size + 1), "%s: %d %s",
+                      texts[i], found, err.message);
+    }
+    line[size] = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        ck_assert_int_eq(find(texts[i], false, false, line, &err), -1);
+    free(line);
+}
+END_TEST
+
+/* Behind a match the search goes on in the middle of a line. */
+START_TEST(a_search_goes_on)
+{
+    static const struct {
+        const char *text, *line;
+        size_t from;
+        int start;
+    } cases[] = {
+        { ".*?b", "ab ab", 2, 2 },   { "(?m)^b", "ab\nb", 1, 3 }, { "(?m)^b", "bb", 1, -1 },
+        { "[éx]", "éaéx", 2, 3 },    { "a", "aAa", 1, 2 },        { "(?i)a", "abA", 1, 2 },
+        { "(?<=a)b", "abab", 2, 3 }, { "", "abc", 2, 2 },         { ".*", "a\nb", 1, 1 },
+        { "b$", "ab\nb", 2, 3 },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct pattern_spec spec = { .text = blob(cases[i].text) };
+        const struct pattern_subject subject = { .text = cases[i].line,
+                                                 .size = strlen(cases[i].line),
+                                                 .from = cases[i].from };
+        struct sandbox_error err = { 0 };
+        struct pattern *pattern = NULL;
+        size_t start = 0, end;
+
+        ck_assert_int_eq(pattern_new(&spec, NULL, &pattern, &err), 0);
+        ck_assert_int_eq(pattern_match(pattern, &subject, &err), cases[i].start >= 0);
+        ck_assert(cases[i].start < 0 || pattern_group(pattern, 0, &start, &end));
+        ck_assert_msg(cases[i].start < 0 || start == (size_t)cases[i].start, "%s in %s",
+                      cases[i].text, cases[i].line);
+        pattern_free(pattern);
+    }
+}
+END_TEST
+
 /* The template's text for the first match of PATTERN in LINE; or "S217". */
 static const char *expand(const char *text, const char *expression, const char *line)
 {
@@ -303,6 +364,8 @@ int main(void)
     tcase_add_test(cases, patterns_that_are_refused);
     tcase_add_test(cases, long_patterns);
     tcase_add_test(cases, a_match_deep_in_a_long_line);
+    tcase_add_test(cases, a_long_line_is_looked_through_once);
+    tcase_add_test(cases, a_search_goes_on);
     tcase_add_test(cases, templates_expand);
     tcase_add_test(cases, lines_of_a_file);
     tcase_add_test(cases, lines_have_a_limit);
