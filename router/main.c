@@ -220,7 +220,7 @@ static int run(const struct options *options)
     if (daemon_start(&daemon) == 0) {
         log_event(LOG_INFO, "started", log_text("version", SANDBOX_VERSION),
                   log_text("config", daemon.settings->path));
-        ready_listening(&daemon.ready);
+        ready_listening(&daemon.ready, front_web_port(daemon.web, 0));
         result = loop_run(daemon.loop);
     }
     daemon_stop(&daemon);

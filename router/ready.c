@@ -23,11 +23,12 @@ static void say(const struct ready *ready, const char *line, size_t size)
         (void)!write(ready->fd, line, size); /* see above */
 }
 
-void ready_listening(const struct ready *ready)
+void ready_listening(const struct ready *ready, uint16_t web_port)
 {
-    static const char line[] = "listening\n";
+    char line[32];
+    int size = snprintf(line, sizeof(line), "listening %u\n", web_port);
 
-    say(ready, line, sizeof(line) - 1);
+    say(ready, line, (size_t)size);
 }
 
 void ready_binding_changed(void *ctx, const struct binding *binding)

@@ -53,6 +53,9 @@ static int file_fill(struct case_file *file, char *error, size_t error_size)
     file->title = text_of(file->document, "title");
     file->contract = text_of(file->document, "contract");
     file->settings = yaml_get(file->document, "settings");
+    file->section = yaml_get(file->document, "section");
+    file->variables = yaml_get(file->document, "variables");
+    file->setup = yaml_get(file->document, "setup");
     if (!file->title || !file->contract || sandbox < 0 || router < 0 || !rules ||
         rules->kind != YAML_LIST) {
         snprintf(error, error_size,
@@ -150,7 +153,7 @@ int case_list_load(const char *directory, struct case_list *ret_list, char *erro
 
 bool case_file_is_apart(const struct case_file *file)
 {
-    return file->settings || file->router != CASE_ROUTER_BOUND;
+    return file->settings || file->section || file->router != CASE_ROUTER_BOUND;
 }
 
 void case_list_done(struct case_list *list)

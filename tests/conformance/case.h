@@ -26,7 +26,10 @@ struct case_file {
     const char *contract;
     enum case_sandbox sandbox;
     enum case_router router;
-    const struct yaml_node *settings; /* or NULL */
+    const struct yaml_node *settings;  /* or NULL */
+    const struct yaml_node *section;   /* below `sandbox`, or NULL */
+    const struct yaml_node *variables; /* of every rule, or NULL */
+    const struct yaml_node *setup;     /* steps in a new sandbox of the file, or NULL */
     size_t rule_count;
     struct rule *rules;
     struct yaml_node *document;

@@ -7,14 +7,19 @@
 #include <string.h>
 
 #include "match.h"
+#include "web_writer.h"
 
 #define STREAM_TIMEOUT_MS 60000
 
-/* A channel that the rule made; its writer's end once it is used. */
+/* A channel that the rule made, and its writer's end once it is used; or the reader's end of a
+ * ref, attached and not yet read. */
 struct played_stream {
     struct played_stream *next;
     const char *name;
+    bool at_web;
+    bool reads;
     struct native_stream *stream;
+    struct web_writer *web; /* in its place, when at_web */
 };
 
 static const char *text_of(const struct yaml_node *map, const char *key)
@@ -42,6 +47,45 @@ static bool open_ref(struct play *play, const char *ref, bool write, struct nati
     return opened;
 }
 
+static bool open_web_writer(struct play *play, const char *ref, struct web_writer **ret)
+{
+    json_t *value = json_loads(ref, 0, NULL);
+    const char *id = json_string_value(json_object_get(value, "channel_id"));
+    const char *key = json_string_value(json_object_get(value, "access_key"));
+    uint16_t port = subject_web_port(play->subject);
+    bool opened = id && key && port && web_writer_open(port, id, key, ret) == 0;
+    json_decref(value);
+    return opened;
+}
+
+static bool add_played(struct play *play, const struct played_stream *stream)
+{
+    struct played_stream *played = malloc(sizeof(*played));
+    if (!played)
+        return false;
+    *played = *stream;
+    played->next = play->streams;
+    play->streams = played;
+    return true;
+}
+
+static struct played_stream *find_played(const struct play *play, const char *name, bool reads)
+{
+    struct played_stream *played = play->streams;
+    while (played && (played->reads != reads || strcmp(played->name, name) != 0))
+        played = played->next;
+    return played;
+}
+
+/* For refs that are made up, such as one with a wrong key. */
+static int save_id(struct play *play, const char *name, const json_t *ref)
+{
+    char variable[64];
+    const char *id = json_string_value(json_object_get(ref, "channel_id"));
+    snprintf(variable, sizeof(variable), "%s.id", name);
+    return variables_set(&play->variables, variable, id ? id : "");
+}
+
 bool channel_step_make(struct play *play, const struct yaml_node *step, struct buf *why)
 {
     static const char *const ends[] = { "reader", "writer" };
@@ -60,88 +104,111 @@ bool channel_step_make(struct play *play, const struct yaml_node *step, struct b
         (void)variables_set(&play->variables, variable, text ? text : "");
         free(text);
     }
+    (void)save_id(play, name, json_object_get(refs, "reader"));
     json_decref(refs);
-    struct played_stream *played = calloc(1, sizeof(*played));
-    if (!played)
-        return false;
-    *played = (struct played_stream){ .name = name, .next = play->streams };
-    play->streams = played;
-    return true;
+    const char *front = text_of(step, "front");
+    bool at_web = front && strcmp(front, "web") == 0;
+    return add_played(play, &(struct played_stream){ .name = name, .at_web = at_web });
 }
 
 /* The writer's end of a channel of this rule, attached at its first use. */
-static struct native_stream *writer_of(struct play *play, const char *name, struct buf *why)
+static struct played_stream *writer_of(struct play *play, const char *name, struct buf *why)
 {
-    struct played_stream *played = play->streams;
-    while (played && strcmp(played->name, name) != 0)
-        played = played->next;
+    struct played_stream *played = find_played(play, name, false);
     if (!played) {
         (void)buf_printf(why, " the case has no channel %s", name);
         return NULL;
     }
+    if (played->stream || played->web)
+        return played;
     char variable[64];
     snprintf(variable, sizeof(variable), "%s.writer", name);
     const char *ref = variables_get(&play->variables, variable, strlen(variable));
-    if (!played->stream && !open_ref(play, ref, true, &played->stream))
+    bool attached = played->at_web ? open_web_writer(play, ref, &played->web)
+                                   : open_ref(play, ref, true, &played->stream);
+    if (!attached)
         (void)buf_append_text(why, " the writer could not attach");
-    return played->stream;
+    return attached ? played : NULL;
 }
 
-static int send_bytes(struct native_stream *stream, uint64_t total)
+static int write_data(const struct played_stream *played, const void *data, size_t size)
+{
+    return played->at_web ? web_writer_send(played->web, WEBSOCKET_BINARY, data, size)
+                          : native_stream_write(played->stream, data, size, STREAM_TIMEOUT_MS);
+}
+
+static int send_bytes(const struct played_stream *played, uint64_t total)
 {
     uint8_t chunk[65536];
     int ret = 0;
     for (uint64_t sent = 0; ret == 0 && sent < total; sent += sizeof(chunk)) {
         size_t size = total - sent < sizeof(chunk) ? total - sent : sizeof(chunk);
         fill_bytes(chunk, size, sent);
-        ret = native_stream_write(stream, chunk, size, STREAM_TIMEOUT_MS);
+        ret = write_data(played, chunk, size);
     }
     return ret;
 }
 
 bool channel_step_send(struct play *play, const struct yaml_node *step, struct buf *why)
 {
-    struct native_stream *stream = writer_of(play, text_of(step, "send"), why);
+    const struct played_stream *played = writer_of(play, text_of(step, "send"), why);
     const char *text = text_of(step, "text");
     const char *bytes = text_of(step, "bytes");
-    if (!stream)
+    if (!played)
         return false;
-    int ret = text ? native_stream_write(stream, text, strlen(text), STREAM_TIMEOUT_MS)
-                   : send_bytes(stream, bytes ? strtoull(bytes, NULL, 10) : 0);
+    int ret = text ? write_data(played, text, strlen(text))
+                   : send_bytes(played, bytes ? strtoull(bytes, NULL, 10) : 0);
     if (ret < 0)
         (void)buf_printf(why, " sending failed: %s %s", strerror(-ret),
-                         native_stream_reason(stream));
+                         played->stream ? native_stream_reason(played->stream) : "");
+    return ret == 0;
+}
+
+/* A text message beside the data. */
+bool channel_step_beside(struct play *play, const struct yaml_node *step, struct buf *why)
+{
+    const struct played_stream *played = writer_of(play, text_of(step, "beside"), why);
+    const char *text = text_of(step, "text");
+    if (!played || !played->web || !text) {
+        (void)buf_append_text(why, " it needs a text and a channel with front: web");
+        return false;
+    }
+    int ret = web_writer_send(played->web, WEBSOCKET_TEXT, text, strlen(text));
+    if (ret < 0)
+        (void)buf_printf(why, " sending failed: %s", strerror(-ret));
     return ret == 0;
 }
 
 /* For a reader that must give up before so many bytes. */
 bool channel_step_overfill(struct play *play, const struct yaml_node *step, struct buf *why)
 {
-    struct native_stream *stream = writer_of(play, text_of(step, "overfill"), why);
+    const struct played_stream *played = writer_of(play, text_of(step, "overfill"), why);
     const char *bytes = text_of(step, "bytes");
-    int ret = stream ? send_bytes(stream, bytes ? strtoull(bytes, NULL, 10) : 0) : -EINVAL;
-    if (stream && ret != -ECONNRESET)
+    int ret = played ? send_bytes(played, bytes ? strtoull(bytes, NULL, 10) : 0) : -EINVAL;
+    if (played && ret != -ECONNRESET)
         (void)buf_append_text(why, " the reader took all of it");
     return ret == -ECONNRESET;
 }
 
 bool channel_step_finish(struct play *play, const struct yaml_node *step, struct buf *why)
 {
-    struct native_stream *stream = writer_of(play, text_of(step, "finish"), why);
-    return stream && native_stream_close(stream) == 0;
+    const struct played_stream *played = writer_of(play, text_of(step, "finish"), why);
+    if (!played)
+        return false;
+    int ret = played->at_web ? web_writer_finish(played->web)
+                             : native_stream_close(played->stream);
+    if (ret < 0)
+        (void)buf_printf(why, " the end was not taken: %s", strerror(-ret));
+    return ret == 0;
 }
 
 bool channel_step_drop(struct play *play, const struct yaml_node *step, struct buf *why)
 {
-    const char *name = text_of(step, "drop");
-    if (!writer_of(play, name, why))
+    struct played_stream *played = writer_of(play, text_of(step, "drop"), why);
+    if (!played)
         return false;
-    for (struct played_stream *played = play->streams; played; played = played->next) {
-        if (strcmp(played->name, name) == 0) {
-            native_stream_free(played->stream);
-            played->stream = NULL;
-        }
-    }
+    native_stream_free(take_ptr(played->stream));
+    web_writer_free(take_ptr(played->web));
     return true;
 }
 
@@ -188,25 +255,51 @@ static bool received_is_right(const struct yaml_node *step, const struct buf *da
     return false;
 }
 
+static bool attach_reader(struct play *play, const char *name, struct native_stream **ret,
+                          struct buf *why)
+{
+    const char *ref = variables_get(&play->variables, name, strlen(name));
+    bool attached = ref && open_ref(play, ref, false, ret);
+    if (!attached)
+        (void)buf_printf(why, " %s is no ref to attach to", name);
+    return attached;
+}
+
+/* Attaches and takes nothing yet. */
+bool channel_step_open(struct play *play, const struct yaml_node *step, struct buf *why)
+{
+    struct played_stream played = { .name = text_of(step, "open"), .reads = true };
+    return attach_reader(play, played.name, &played.stream, why) && add_played(play, &played);
+}
+
+/* TEXT, or `any`, must be in what the abort says. */
+static bool abort_is_right(const struct native_stream *stream, const char *text,
+                           struct buf *why)
+{
+    const char *code = native_stream_code(stream), *reason = native_stream_reason(stream);
+    bool right = strcmp(text, "any") == 0 || strstr(code, text) || strstr(reason, text);
+    if (!right)
+        (void)buf_printf(why, " the abort says %s: %s, wants %s", code, reason, text);
+    return right;
+}
+
 bool channel_step_receive(struct play *play, const struct yaml_node *step, struct buf *why)
 {
     const char *name = text_of(step, "receive");
-    const char *ref = variables_get(&play->variables, name, strlen(name));
     const char *aborted = text_of(step, "aborted");
+    struct played_stream *opened = find_played(play, name, true);
     _cleanup_(native_stream_freep)
-    struct native_stream *stream = NULL;
+    struct native_stream *stream = opened ? take_ptr(opened->stream) : NULL;
     _cleanup_(buf_done)
     struct buf data = { 0 };
     uint8_t chunk[65536];
     ssize_t count;
-    if (!ref || !open_ref(play, ref, false, &stream)) {
-        (void)buf_printf(why, " %s is no ref to attach to", name);
+    if (!stream && !attach_reader(play, name, &stream, why))
         return false;
-    }
     while ((count = native_stream_read(stream, chunk, sizeof(chunk), STREAM_TIMEOUT_MS)) > 0)
         (void)buf_append(&data, chunk, (size_t)count);
     if (aborted && count == -ECONNRESET)
-        return true;
+        return abort_is_right(stream, aborted, why);
     if (aborted || count < 0) {
         (void)buf_printf(why, " the stream ended with %s %s", strerror((int)-count),
                          native_stream_reason(stream));
@@ -221,6 +314,7 @@ void channel_steps_done(struct play *play)
         struct played_stream *stream = play->streams;
         play->streams = stream->next;
         native_stream_free(stream->stream);
+        web_writer_free(stream->web);
         free(stream);
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "options.h"
 #include "proc.h"
 
@@ -43,6 +44,38 @@ static int run(struct options *options, const struct case_list *cases, const cha
     return suite_run(ret_suite);
 }
 
+static int complain(const char *path, int error)
+{
+    if (error < 0)
+        fprintf(stderr, "sandbox-conformance: %s: %s\n", path, strerror(-error));
+    return error;
+}
+
+/* The files that were asked for. 0, or negative when one cannot be written. */
+static int write_files(const struct options *options, const struct suite *suite)
+{
+    int junit = options->junit ? complain(options->junit, report_junit(suite, options->junit))
+                               : 0;
+    int answers = options->answers
+                      ? complain(options->answers, answers_write(suite, options->answers))
+                      : 0;
+    return junit < 0 ? junit : answers;
+}
+
+/* How many rules differ from those of the file; negative when it cannot be read. */
+static int count_differences(const struct options *options, const struct suite *suite)
+{
+    struct suite recorded;
+    if (!options->against)
+        return 0;
+    int ret = complain(options->against, answers_read(suite, options->against, &recorded));
+    if (ret < 0)
+        return ret;
+    ret = (int)report_differences(&recorded, suite);
+    suite_done(&recorded);
+    return ret;
+}
+
 /* 0 or 1, the exit code. */
 static int hold(struct options *options, const struct case_list *cases)
 {
@@ -52,11 +85,10 @@ static int hold(struct options *options, const struct case_list *cases)
     report_summary(&options->report, &suite);
     bool whole = !options->only && !options->partial && !options->subject.router_url;
     unsigned missing = whole ? coverage_report(&suite.coverage, suite.has_workers, stdout) : 0;
-    int junit = options->junit ? report_junit(&suite, options->junit) : 0;
-    if (junit < 0)
-        fprintf(stderr, "sandbox-conformance: %s: %s\n", options->junit, strerror(-junit));
-    bool failed = suite_count(&suite, VERDICT_FAIL) > 0 || missing > 0 || junit < 0 ||
-                  suite.result_count == 0;
+    int files = write_files(options, &suite);
+    int differences = count_differences(options, &suite);
+    bool failed = suite_count(&suite, VERDICT_FAIL) > 0 || missing > 0 || files < 0 ||
+                  differences != 0 || suite.result_count == 0;
     suite_done(&suite);
     return failed;
 }
@@ -94,7 +126,7 @@ static void find_cases(const char *folder, char *ret_path, size_t size)
 
 int main(int argc, char **argv)
 {
-    struct options options = { .image = "python", .jobs = 4 };
+    struct options options = { .image = "python", .jobs = 8 };
     char router[4096], cases_folder[4096], error[1024];
     if (!options_read(argc, argv, &options)) {
         fputs(options_usage, stderr);

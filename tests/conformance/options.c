@@ -13,9 +13,11 @@ const char options_usage[] =
     "  --image NAME     image to boot (default python)\n"
     "  --set KEY=VALUE  a line of sandbox.settings\n"
     "  --section FILE   YAML put below `sandbox`\n"
-    "  --jobs N         files with settings of their own run beside the others (default 4)\n"
+    "  --jobs N         files with settings of their own run beside the others (default 8)\n"
     "  --tap            TAP on stdout\n"
     "  --junit FILE     JUnit XML\n"
+    "  --answers FILE   writes what the adapter answered, for --against\n"
+    "  --against FILE   compares with the answers of another adapter's run\n"
     "  --partial        operations and codes that were never seen are no failure\n"
     "  --verbose        passed rules too, and the log of router and adapter\n";
 
@@ -65,6 +67,12 @@ static bool take_option(struct options *options, int option, char **argv)
     case 'j':
         options->junit = optarg;
         return true;
+    case 'w':
+        options->answers = optarg;
+        return true;
+    case 'g':
+        options->against = optarg;
+        return true;
     case 'n':
         return take_jobs(optarg, &options->jobs);
     case 'p':
@@ -91,6 +99,8 @@ bool options_read(int argc, char **argv, struct options *options)
         { "section", required_argument, NULL, 'f' },
         { "tap", no_argument, NULL, 't' },
         { "junit", required_argument, NULL, 'j' },
+        { "answers", required_argument, NULL, 'w' },
+        { "against", required_argument, NULL, 'g' },
         { "jobs", required_argument, NULL, 'n' },
         { "partial", no_argument, NULL, 'p' },
         { "verbose", no_argument, NULL, 'v' },

@@ -16,6 +16,8 @@ struct options {
     const char *only;
     unsigned jobs;
     const char *junit;
+    const char *answers; /* file to write */
+    const char *against; /* file to compare with */
     const char *section_file;
     const char *sets[OPTIONS_SETS_MAX];
     struct report report;

@@ -25,25 +25,31 @@ static enum subject_state state_of(enum case_router router)
     return states[router];
 }
 
+static struct settings_source settings_of(const struct session *session,
+                                          const struct case_file *file)
+{
+    return (struct settings_source){ .file = file,
+                                     .sets = session->suite->sets,
+                                     .set_count = session->suite->set_count,
+                                     .image = session->suite->image,
+                                     .variables = &session->variables };
+}
+
 static bool start_subject(struct session *session, const struct case_file *file)
 {
     _cleanup_(buf_done)
     struct buf settings = { 0 };
     const struct suite *suite = session->suite;
     struct subject_options options = suite->subject;
-    _cleanup_(buf_done)
-    struct buf expanded = { 0 };
-    struct variables variables = { 0 };
-    bool right = settings_text(file, suite->sets, suite->set_count, suite->image, &settings) ==
-                     0 &&
-                 variables_set(&variables, "IMAGE", suite->image) == 0 &&
-                 variables_set(&variables, "SOURCES", suite->sources) == 0 &&
-                 variables_expand(&variables, buf_text(&settings), &expanded) == 0;
-    variables_done(&variables);
-    if (!right)
+    const struct settings_source source = settings_of(session, file);
+    if (variables_set(&session->variables, "IMAGE", suite->image) < 0 ||
+        variables_set(&session->variables, "SOURCES", suite->sources) < 0 ||
+        settings_text(&source, NULL, &settings) < 0 ||
+        settings_section_text(file, options.section, &session->section) < 0)
         return false;
     options.state = state_of(file->router);
-    options.settings = file->router == CASE_ROUTER_BOUND ? buf_text(&expanded) : NULL;
+    options.section = buf_text(&session->section);
+    options.settings = file->router == CASE_ROUTER_BOUND ? buf_text(&settings) : NULL;
     return subject_start(&options, &session->subject, session->error, sizeof(session->error)) ==
            0;
 }
@@ -122,6 +128,18 @@ static bool skip(const struct session *session, struct result *result)
     return skipped;
 }
 
+/* What the rules of the file find in a new sandbox. */
+static bool set_up(const struct case_file *file, struct play *play, struct buf *why)
+{
+    struct buf *transcript = play->transcript;
+    play->transcript = NULL;
+    bool done = !file->setup || play_steps(play, file->setup, why);
+    play->transcript = transcript;
+    if (!done)
+        (void)buf_append_text(why, " (in setup)");
+    return done;
+}
+
 /* Makes the sandbox that the file wants and names it SB. */
 static bool provide_sandbox(struct session *session, const struct case_file *file,
                             struct play *play, struct buf *why)
@@ -146,7 +164,7 @@ static bool provide_sandbox(struct session *session, const struct case_file *fil
         snprintf(session->sandbox, sizeof(session->sandbox), "%s", id);
     int ret = id ? variables_set(&play->variables, "SB", id) : -1;
     json_decref(value);
-    return ret == 0;
+    return ret == 0 && set_up(file, play, why);
 }
 
 static void stop_sandbox(struct play *play, const char *id)
@@ -175,18 +193,30 @@ static void stop_leftovers(const struct session *session, struct play *play)
     json_decref(list);
 }
 
+static void set_variables(const struct session *session, const struct case_file *file,
+                          struct variables *variables)
+{
+    const struct yaml_node *own = file->variables;
+    (void)variables_set(variables, "IMAGE", session->suite->image);
+    (void)variables_set(variables, "SOURCES", session->suite->sources);
+    (void)variables_set(variables, "ADAPTER", adapter_name(session));
+    for (size_t i = 0; own && i < own->count; i++)
+        (void)variables_set(variables, own->keys[i]->text, own->items[i]->text);
+}
+
 static void run_rule(struct session *session, struct result *result)
 {
     _cleanup_(buf_done)
     struct buf why = { 0 };
+    const struct settings_source settings = settings_of(session, result->file);
     struct play play = { .client = subject_client(session->subject),
+                         .subject = session->subject,
+                         .settings = &settings,
                          .adapter_name = adapter_name(session),
                          .minor = minor_of(session, result->file),
                          .coverage = &session->coverage,
                          .transcript = &result->transcript };
-    (void)variables_set(&play.variables, "IMAGE", session->suite->image);
-    (void)variables_set(&play.variables, "ADAPTER", adapter_name(session));
-    (void)variables_set(&play.variables, "SOURCES", session->suite->sources);
+    set_variables(session, result->file, &play.variables);
     uint64_t started_ms = now_ms();
     bool right = provide_sandbox(session, result->file, &play, &why) &&
                  play_steps(&play, result->rule->steps, &why);
@@ -226,5 +256,7 @@ void session_end(struct session *session)
     session_end_file(session);
     subject_stop(session->subject);
     json_decref(session->info);
+    buf_done(&session->section);
+    variables_done(&session->variables);
     *session = (struct session){ 0 };
 }

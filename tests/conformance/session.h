@@ -11,10 +11,12 @@
 
 struct session {
     const struct suite *suite;
-    struct subject *subject; /* NULL until the first rule that runs */
-    json_t *info;            /* of sandbox::adapter::info */
-    char sandbox[64];        /* id of the shared sandbox, "" when there is none yet */
-    char error[2048];        /* why there is no subject */
+    struct subject *subject;    /* NULL until the first rule that runs */
+    struct buf section;         /* YAML below `sandbox`, for the subject's life */
+    struct variables variables; /* of the settings */
+    json_t *info;               /* of sandbox::adapter::info */
+    char sandbox[64];           /* id of the shared sandbox, "" when there is none yet */
+    char error[2048];           /* why there is no subject */
     struct coverage coverage;
 };
 

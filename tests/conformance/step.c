@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "channel_steps.h"
+#include "subject_steps.h"
 
 /* Longer than any limit of the contract that a case waits for. */
 #define ANSWER_TIMEOUT_MS 600000 /* an image may have to be made */
@@ -34,14 +35,15 @@ static uint64_t now_ms(void)
 }
 
 /* `sandbox::` goes before an operation; names with a namespace of their own stay. */
-static void function_name(const struct play *play, const char *name, struct buf *to)
+static void function_name(const struct play *play, const struct yaml_node *step, struct buf *to)
 {
     _cleanup_(buf_done)
     struct buf expanded = { 0 };
-    (void)variables_expand(&play->variables, name, &expanded);
+    (void)variables_expand(&play->variables, text_of(step, "call"), &expanded);
     const char *text = buf_text(&expanded);
     size_t prefix = strlen(play->adapter_name);
-    bool own = strncmp(text, "engine::", 8) == 0 || strncmp(text, "sandbox::", 9) == 0 ||
+    bool own = text_of(step, "exactly") || strncmp(text, "engine::", 8) == 0 ||
+               strncmp(text, "sandbox::", 9) == 0 ||
                (prefix > 0 && strncmp(text, play->adapter_name, prefix) == 0);
     (void)buf_printf(to, "%s%s", own ? "" : "sandbox::", text);
     const char *last = buf_text(to) + (strncmp(buf_text(to), "sandbox::", 9) == 0 ? 9 : 0);
@@ -57,7 +59,7 @@ static int start_call(struct play *play, const struct yaml_node *step, struct na
     _cleanup_(buf_done)
     struct buf body = { 0 };
     const char *text = text_of(step, "body");
-    function_name(play, text_of(step, "call"), &function);
+    function_name(play, step, &function);
     (void)buf_text(&body);
     if (variables_expand(&play->variables, text ? text : "{}", &body) < 0)
         return -ENOMEM;
@@ -181,8 +183,12 @@ static bool play_step(struct play *play, const struct yaml_node *step, struct bu
         { "send", channel_step_send },
         { "overfill", channel_step_overfill },
         { "finish", channel_step_finish },
+        { "beside", channel_step_beside },
         { "drop", channel_step_drop },
+        { "open", channel_step_open },
         { "receive", channel_step_receive },
+        { "configure", subject_step_configure },
+        { "restart", subject_step_restart },
     };
     uint64_t eventually_ms, times;
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {

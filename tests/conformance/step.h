@@ -2,11 +2,14 @@
 #pragma once
 
 #include "answer.h"
+#include "settings_text.h"
 #include "subject.h"
 
 /* What one rule holds while its steps run. */
 struct play {
     struct native_client *client;
+    struct subject *subject;                /* NULL outside a rule */
+    const struct settings_source *settings; /* what it was started with */
     const char *adapter_name;
     int64_t minor; /* contract minor of the adapter */
     struct variables variables;

@@ -6,18 +6,25 @@
 
 #include "uuid.h"
 
+/* What differs from call to call: only its type counts. */
 static bool is_masked_key(const char *key)
 {
-    static const char *const keys[] = { "created_at",  "age_secs",        "idle_secs",
-                                        "duration_ms", "mtime",           "channel_id",
-                                        "access_key",  "stderr",          "adapter",
-                                        "size",        "adapter_version", "acceleration",
-                                        "isolation",   "features",        "oci_ref" };
+    static const char *const keys[] = { "created_at", "age_secs",        "idle_secs",
+                                        "mtime",      "channel_id",      "duration_ms",
+                                        "access_key", "stderr",          "adapter",
+                                        "size",       "adapter_version", "oci_ref" };
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
         if (strcmp(keys[i], key) == 0)
             return true;
     }
     return false;
+}
+
+/* What an adapter says of itself: capabilities are declared, and may differ. */
+static bool is_capability(const char *key)
+{
+    return strcmp(key, "features") == 0 || strcmp(key, "acceleration") == 0 ||
+           strcmp(key, "isolation") == 0;
 }
 
 static void transcribe(const json_t *value, const char *key, struct buf *to)
@@ -30,6 +37,8 @@ static void transcribe(const json_t *value, const char *key, struct buf *to)
         (void)buf_append_text(to, "{");
         json_object_foreach((json_t *)value, child_key, child)
         {
+            if (is_capability(child_key))
+                continue;
             (void)buf_printf(to, "%s:", child_key);
             transcribe(child, child_key, to);
         }
@@ -43,7 +52,8 @@ static void transcribe(const json_t *value, const char *key, struct buf *to)
     } else if (json_is_string(value) && uuid_parse(json_string_value(value), canonical) == 0) {
         (void)buf_append_text(to, "<uuid>");
     } else {
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS |
+                                           JSON_ENSURE_ASCII);
         (void)buf_printf(to, "%.200s ", text ? text : "");
         free(text);
     }

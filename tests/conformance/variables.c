@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base64.h"
+#include "error.h"
 
 int variables_set(struct variables *variables, const char *name, const char *value)
 {
@@ -96,6 +97,14 @@ static int expand_hex(const char *argument, size_t size, struct buf *to)
     return ret;
 }
 
+/* The value of a variable as JSON text. */
+static int expand_json(const struct variables *variables, const char *name, size_t size,
+                       struct buf *to)
+{
+    const char *value = variables_get(variables, name, size);
+    return value ? json_append_string(to, value, strlen(value)) : -EINVAL;
+}
+
 /* The inside of ${…}. */
 static int expand_braced(const struct variables *variables, const char *name, size_t size,
                          struct buf *to)
@@ -106,6 +115,8 @@ static int expand_braced(const struct variables *variables, const char *name, si
         return expand_nest(name + 5, to);
     if (size > 4 && memcmp(name, "hex:", 4) == 0)
         return expand_hex(name + 4, size - 4, to);
+    if (size > 5 && memcmp(name, "json:", 5) == 0)
+        return expand_json(variables, name + 5, size - 5, to);
     if (size >= 4 && memcmp(name, "b64:", 4) == 0)
         return expand_b64(variables, name + 4, size - 4, to);
     const char *value = variables_get(variables, name, size);

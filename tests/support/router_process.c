@@ -204,9 +204,8 @@ struct router_process *router_process_start_with(struct loop *loop,
                    router->folder);
     router_process_configure(router, options->sandbox);
     spawn(router, options);
-    (void)output_await(router, &router->ready, "listening\n");
-    port = strstr(router_process_await_log(router, "web_listening"), "port");
-    router->port = (uint16_t)strtoul(port + strcspn(port, "0123456789"), NULL, 10);
+    port = output_await(router, &router->ready, "listening ");
+    router->port = (uint16_t)strtoul(port + strlen("listening "), NULL, 10);
     return router;
 }
 

@@ -31,7 +31,16 @@ int subject_start(const struct subject_options *options, struct subject **ret_su
 void subject_stop(struct subject *subject);
 DEFINE_CLEANUP(struct subject *, subject_stop)
 
+/* Writes the file anew, with these settings, as an editor does: what reads it is to notice by
+ * itself. What the adapter was started with otherwise stays. 0 or -errno; -ENOTSUP for a router
+ * that is not ours. */
+int subject_configure(struct subject *subject, const char *settings);
+/* SIGKILL for the process that the router has started; returns when an adapter is bound again.
+ * 0 or -errno; -ENOTSUP for a router that is not ours. */
+int subject_restart_adapter(struct subject *subject);
+
 struct native_client *subject_client(struct subject *subject);
+uint16_t subject_web_port(const struct subject *subject);        /* on 127.0.0.1; 0: unknown */
 const char *subject_url(const struct subject *subject);          /* of the native front */
 const char *subject_adapter_name(const struct subject *subject); /* "" when none was started */
 pid_t subject_router_pid(const struct subject *subject);         /* 0 when it is not ours */

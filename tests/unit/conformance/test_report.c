@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "report.h"
 #include "unit.h"
 
@@ -155,6 +156,48 @@ START_TEST(test_differences)
 }
 END_TEST
 
+/* Written by one run and read by another that has a rule more. */
+START_TEST(test_answers)
+{
+    struct result first = result_of(VERDICT_PASS, "{\"a\": 1}\n");
+    struct result rows[] = { { .file = &file, .rule = &rules[0] },
+                             { .file = &file, .rule = &rules[1] } };
+    struct suite mine = { .results = &first, .result_count = 1 };
+    struct suite theirs = { .results = rows, .result_count = 2 }, recorded;
+    make_file();
+    ck_assert_int_eq(answers_write(&mine, path), 0);
+    ck_assert_int_eq(answers_read(&theirs, path, &recorded), 0);
+    ck_assert_uint_eq(recorded.result_count, 2);
+    ck_assert_int_eq(recorded.results[0].verdict, VERDICT_PASS);
+    ck_assert_str_eq(buf_text(&recorded.results[0].transcript), "{\"a\": 1}\n");
+    ck_assert_int_eq(recorded.results[1].verdict, VERDICT_SKIP);
+    suite_done(&recorded);
+    buf_done(&first.transcript);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_lt(answers_read(&theirs, path, &recorded), 0);
+    ck_assert_int_lt(answers_write(&mine, "/nonexistent/answers"), 0);
+}
+END_TEST
+
+START_TEST(test_answers_nonsense)
+{
+    static const char unknown[] = "{\"a.pass\": {\"verdict\": \"good\", \"why\": \"\", "
+                                  "\"answers\": \"\"}}";
+    static const char *const texts[] = { "", "[]", "{\"a.pass\": 1}", unknown };
+    struct result row = { .file = &file, .rule = &rules[0] };
+    struct suite theirs = { .results = &row, .result_count = 1 }, recorded;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        make_file();
+        FILE *out = fopen(path, "we");
+        ck_assert_ptr_nonnull(out);
+        ck_assert_int_ge(fputs(texts[i], out), 0);
+        ck_assert_int_eq(fclose(out), 0);
+        ck_assert_int_lt(answers_read(&theirs, path, &recorded), 0);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+}
+END_TEST
+
 START_TEST(test_coverage)
 {
     struct coverage coverage = { 0 }, more = { 0 };
@@ -178,4 +221,4 @@ START_TEST(test_coverage)
 END_TEST
 
 UNIT_MAIN("report", test_tap, test_people, test_verbose, test_junit, test_differences,
-          test_coverage)
+          test_answers, test_answers_nonsense, test_coverage)

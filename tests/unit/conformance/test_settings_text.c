@@ -4,6 +4,8 @@
 #include "settings_text.h"
 #include "unit.h"
 
+static const struct variables variables;
+
 static void writes(const char *settings, const char *const *sets, size_t set_count,
                    const char *wanted)
 {
@@ -14,7 +16,8 @@ static void writes(const char *settings, const char *const *sets, size_t set_cou
         ck_assert_msg(yaml_parse(settings, strlen(settings), &root, error, sizeof(error)) == 0,
                       "%s", error);
     const struct case_file file = { .settings = root };
-    ck_assert_int_eq(settings_text(&file, sets, set_count, "python", &out), 0);
+    const struct settings_source source = { &file, sets, set_count, "python", &variables };
+    ck_assert_int_eq(settings_text(&source, NULL, &out), 0);
     ck_assert_str_eq(buf_text(&out), wanted);
     yaml_free(root);
     buf_done(&out);
@@ -49,9 +52,49 @@ START_TEST(test_no_set)
     static const char *const sets[] = { "nonsense" };
     struct buf out = { 0 };
     const struct case_file file = { 0 };
-    ck_assert_int_eq(settings_text(&file, sets, 1, "python", &out), -EINVAL);
+    const struct settings_source source = { &file, sets, 1, "python", &variables };
+    ck_assert_int_eq(settings_text(&source, NULL, &out), -EINVAL);
     buf_done(&out);
 }
 END_TEST
 
-UNIT_MAIN("settings_text", test_allowlist, test_sets, test_nested, test_no_set)
+static struct yaml_node *parsed(const char *text)
+{
+    char error[256];
+    struct yaml_node *root;
+    ck_assert_msg(yaml_parse(text, strlen(text), &root, error, sizeof(error)) == 0, "%s",
+                  error);
+    return root;
+}
+
+START_TEST(test_changes)
+{
+    static const char *const sets[] = { "max_cpus=4", "max_disk_mb=64" };
+    struct yaml_node *settings = parsed("max_cpus: 1\nauto_install: false");
+    struct yaml_node *changes = parsed("auto_install: true\nmax_disk_mb: 128");
+    const struct case_file file = { .settings = settings };
+    const struct settings_source source = { &file, sets, 2, "python", &variables };
+    struct buf out = { 0 };
+    ck_assert_int_eq(settings_text(&source, changes, &out), 0);
+    ck_assert_str_eq(buf_text(&out), "    image_allowlist: [python]\n    max_cpus: 1\n"
+                                     "    auto_install: true\n    max_disk_mb: 128\n");
+    yaml_free(settings);
+    yaml_free(changes);
+    buf_done(&out);
+}
+END_TEST
+
+START_TEST(test_section)
+{
+    struct yaml_node *section = parsed("docs_base: \"https://x#\"");
+    const struct case_file file = { .section = section };
+    struct buf out = { 0 };
+    ck_assert_int_eq(settings_section_text(&file, "  mock: {}", &out), 0);
+    ck_assert_str_eq(buf_text(&out), "  mock: {}\n  docs_base: \"https://x#\"\n");
+    yaml_free(section);
+    buf_done(&out);
+}
+END_TEST
+
+UNIT_MAIN("settings_text", test_allowlist, test_sets, test_nested, test_no_set, test_changes,
+          test_section)

@@ -32,7 +32,7 @@ START_TEST(test_masked)
     ck_assert(same(true, "{\"duration_ms\":1,\"created_at\":5,\"idle_secs\":0}",
                    "{\"duration_ms\":99,\"created_at\":6,\"idle_secs\":2}"));
     ck_assert(same(true, "{\"adapter\":\"a\",\"features\":[\"x\"]}",
-                   "{\"adapter\":\"b\",\"features\":[\"y\"]}"));
+                   "{\"adapter\":\"b\",\"features\":[\"y\",\"z\"],\"acceleration\":\"kvm\"}"));
     ck_assert(same(false, "{\"code\":\"S211\",\"message\":\"one\",\"fix\":null}",
                    "{\"code\":\"S211\",\"message\":\"other words\",\"fix\":null}"));
 }

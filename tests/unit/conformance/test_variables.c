@@ -36,6 +36,9 @@ START_TEST(test_functions)
     expands(&variables, "${b64:hi}${b64:}", "aGk=");
     expands(&variables, "${b64:${repeat:a:3}}", "YWFh");
     expands(&variables, "${nest:3}", "[[[]]]");
+    ck_assert_int_eq(variables_set(&variables, "LINES", "a\n\"b\""), 0);
+    expands(&variables, "${json:LINES}", "\"a\\n\\\"b\\\"\"");
+    expands(&variables, "${json:NONE}", "${json:NONE}");
     expands(&variables, "${hex:41c3a9}", "Aé");
     expands(&variables, "${hex:4}${hex:zz}${repeat:x}", "${hex:4}${hex:zz}${repeat:x}");
     variables_done(&variables);

@@ -89,6 +89,7 @@ static void program_start(struct program *program)
     spawn(program, argv);
 }
 
+/* The next line must begin with LINE. */
 static void await_line(struct program *program, const char *line)
 {
     char got[128];
@@ -102,7 +103,7 @@ static void await_line(struct program *program, const char *line)
         size++;
     }
     got[size] = '\0';
-    ck_assert_str_eq(got, line);
+    ck_assert_msg(strncmp(got, line, strlen(line)) == 0, "got %s, want %s", got, line);
 }
 
 /* Its exit code. */
@@ -207,7 +208,7 @@ START_TEST(test_a_plain_pair0_adapter)
     program_prepare(&program);
     write_config(&program, adapter(&program, "pair0"));
     program_start(&program);
-    await_line(&program, "listening\n");
+    await_line(&program, "listening ");
     await_line(&program, "bound pair0\n");
     expect_reply(&program, "sandbox::fs::write", "{\"a\" : [1.0, \"\\u00e9\"]}",
                  "{\"a\" : [1.0, \"\\u00e9\"]}");
@@ -224,7 +225,7 @@ START_TEST(test_second_router)
     program_prepare(&first);
     write_config(&first, "");
     program_start(&first);
-    await_line(&first, "listening\n");
+    await_line(&first, "listening ");
     second = first;
     second.log = tmpfile();
     ck_assert_ptr_nonnull(second.log);
@@ -239,7 +240,7 @@ START_TEST(test_second_router)
     (void)close(first.ready);
 
     program_start(&first); /* over what a killed one leaves behind */
-    await_line(&first, "listening\n");
+    await_line(&first, "listening ");
     expect_reply(&first, "sandbox::list", "{}", "S303");
     ck_assert_int_eq(terminate(&first), 0);
     program_remove(&first);
@@ -253,7 +254,7 @@ START_TEST(test_reload)
     program_prepare(&program);
     write_config(&program, adapter(&program, "one"));
     program_start(&program);
-    await_line(&program, "listening\n");
+    await_line(&program, "listening ");
     await_line(&program, "bound one\n");
 
     write_config(&program, adapter(&program, "two")); /* the change itself is noticed */
