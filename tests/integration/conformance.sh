@@ -48,6 +48,8 @@ run 1 "too slow" --adapter "$mock" --only fs.ls.special --section "$work/section
 lying '{"fault":"die","operation":"exec","when":"after","times":0}'
 run 1 "dies" --adapter "$mock" --only exec.run.signal --section "$work/section.yaml"
 like "S301 is no answer of its own" "$out" 'FAIL exec.run.signal .*got S301'
+lying '{"fault":"refuse_stop","times":0}'
+run 1 "a sandbox that outlives its stop" --adapter "$mock" --only stop.with-background --section "$work/section.yaml"
 lying '{"fault":"contract","minor":1,"extra_keys":true}'
 run 0 "unknown keys are no fault" --adapter "$mock" --only exec.run.keys --section "$work/section.yaml"
 lying '{"fault":"contract","minor":0}'
@@ -85,6 +87,13 @@ like "ok" "$out" $'^ok 1 - fs.stat.missing .*\n1\.\.1\n'
 # Two adapters.
 run 0 "the mock beside itself" --compare "$mock" "$mock" --only fs.mv
 like "nowhere different" "$out" 'rules compared, 0 differ'
+run 0 "its answers in a file" --adapter "$mock" --only fs.stat.m --answers "$work/answers.json"
+run 0 "a second run against them" --adapter "$mock" --only fs.stat.m --against "$work/answers.json"
+like "none differs" "$out" '1 rules compared, 0 differ'
+lying '{"fault":"error","operation":"fs::stat","code":"S215","message":"/nope","times":0}'
+run 1 "one that answers otherwise" --adapter "$mock" --only fs.stat.m --against "$work/answers.json" --section "$work/section.yaml"
+like "which rule differs" "$out" 'differs fs.stat.missing: pass  / FAIL'
+run 1 "no such answers" --adapter "$mock" --only fs.stat.m --against "$work/none.json"
 mkdir "$work/other"
 cat >"$work/other/sandbox-mock" <<SH
 #!/bin/sh
@@ -113,6 +122,15 @@ chmod +x "$work/foreign/foreign"
 run 1 "an adapter that echoes" --adapter "$work/foreign/foreign" --only request.
 like "its failures are told" "$out" 'FAIL request.order.exec.unknown .*wants error S002, got a reply'
 like "and what it does not promise" "$out" ' 0 skipped|skip '
+
+# The example of the documents: right in what it does, and told what it lacks.
+cp "$(dirname "$0")/../../docs/example-adapter.py" "$work/foreign/"
+chmod +x "$work/foreign/example-adapter.py"
+for rules in info. list.order list.keys create.image-unknown stop.twice; do
+    case $rules in stop.twice) code=1 ;; *) code=0 ;; esac
+    run "$code" "the example adapter, $rules" --adapter "$work/foreign/example-adapter.py" --only "$rules"
+done
+like "what it lacks" "$out" 'FAIL stop.twice .*wants S004, got S002'
 
 # Installed elsewhere: the cases come along.
 cmake -DCMAKE_INSTALL_PREFIX="$work/prefix" -P "$build/tests/conformance/cmake_install.cmake" >/dev/null
