@@ -7,12 +7,14 @@
 #include <stdio.h>
 
 #include "idle.h"
+#include "log.h"
 #include "stop.h"
 
 struct reaper {
     struct adapter *adapter;
     struct registry *registry;
     struct loop_timer *timer;
+    uint64_t due_ms; /* of the next tick */
 };
 
 static bool in_service(const struct sandbox *sandbox)
@@ -50,12 +52,24 @@ void reaper_tick(struct reaper *reaper)
     }
 }
 
+static void reaper_arm(struct reaper *reaper)
+{
+    reaper->due_ms = loop_now_ms(adapter_loop(reaper->adapter)) + REAPER_TICK_MS;
+    loop_timer_arm(reaper->timer, REAPER_TICK_MS);
+}
+
+/* A tick far behind its time means that this process or its machine stood still: calls and
+ * payload of that while are still under way, and are looked at until the next tick. */
 static void on_timer(void *ctx)
 {
     struct reaper *reaper = ctx;
+    uint64_t late_ms = loop_now_ms(adapter_loop(reaper->adapter)) - reaper->due_ms;
 
-    loop_timer_arm(reaper->timer, REAPER_TICK_MS);
-    reaper_tick(reaper);
+    reaper_arm(reaper);
+    if (late_ms < REAPER_LATE_MS)
+        reaper_tick(reaper);
+    else
+        log_event(LOG_WARN, "tick_left_out", log_uint("late_ms", late_ms));
 }
 
 int reaper_new(struct adapter *adapter, struct registry *registry, struct reaper **ret_reaper)
@@ -72,7 +86,7 @@ int reaper_new(struct adapter *adapter, struct registry *registry, struct reaper
         reaper_free(reaper);
         return result;
     }
-    loop_timer_arm(reaper->timer, REAPER_TICK_MS);
+    reaper_arm(reaper);
     *ret_reaper = reaper;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "registry.h"
 
 #define REAPER_TICK_MS 10000u
+#define REAPER_LATE_MS 5000u /* behind its time by as much, a tick is left out */
 
 struct reaper;
 

@@ -9,6 +9,7 @@ int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 
 static uint64_t ahead_ms;
+static int64_t wall_ahead_secs;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -18,6 +19,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
         time->tv_sec += (time_t)(ahead_ms / 1000);
     if (clock == CLOCK_MONOTONIC)
         time->tv_nsec += (long)(ahead_ms % 1000) * 1000000;
+    if (clock == CLOCK_REALTIME)
+        time->tv_sec += (time_t)wall_ahead_secs;
     if (time->tv_nsec >= 1000000000) {
         time->tv_nsec -= 1000000000;
         time->tv_sec++;
@@ -28,6 +31,11 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 void fake_clock_advance(uint64_t ms)
 {
     ahead_ms += ms;
+}
+
+void fake_clock_set_wall(int64_t secs)
+{
+    wall_ahead_secs = secs;
 }
 
 void fake_clock_reset(void)

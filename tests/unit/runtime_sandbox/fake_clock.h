@@ -8,6 +8,8 @@
 
 /* From now on MS later. */
 void fake_clock_advance(uint64_t ms);
+/* The wall clock is SECS ahead of the true one, behind it below 0; nothing else moves. */
+void fake_clock_set_wall(int64_t secs);
 /* Back to the true time, which the test's own library reckons with; no loop is left by then. */
 void fake_clock_reset(void);
 /* Later, and what is due then has happened. */

@@ -16,7 +16,7 @@ struct machine {
     struct loop_notice gone;
 };
 
-#define FAKE_MACHINES_MAX 64
+#define FAKE_MACHINES_MAX 512
 
 /* How the next machines behave. */
 struct fake_machines {
