@@ -8,6 +8,7 @@ static const char *const kind_names[] = {
     [SETTING_BOOL] = "bool",
     [SETTING_U32] = "u32",
     [SETTING_U64] = "u64",
+    [SETTING_U32S] = "list of u32",
     [SETTING_TEXT] = "text",
     [SETTING_PATH] = "absolute path",
     [SETTING_TEXTS] = "list of text",
@@ -26,9 +27,9 @@ const char *docgen_kind_name(int kind)
 
 static void put_range(struct docgen *doc, const struct setting_row *row)
 {
-    uint64_t kind_max = row->kind == SETTING_U32 ? UINT32_MAX : UINT64_MAX;
+    uint64_t kind_max = row->kind != SETTING_U64 ? UINT32_MAX : UINT64_MAX;
 
-    if (row->kind != SETTING_U32 && row->kind != SETTING_U64) {
+    if (row->kind != SETTING_U32 && row->kind != SETTING_U64 && row->kind != SETTING_U32S) {
         if (row->max > 0)
             docgen_put(doc, "at most %" PRIu64 " bytes", row->max);
         return;

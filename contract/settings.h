@@ -4,6 +4,11 @@
 #include "tables.h"
 #include "yaml.h"
 
+struct setting_numbers {
+    size_t count;
+    uint32_t *items;
+};
+
 struct setting_map {
     size_t count;
     struct setting_pair {
@@ -30,6 +35,7 @@ struct setting_tls {
 #define SETTING_CTYPE_BOOL bool
 #define SETTING_CTYPE_U32 uint32_t
 #define SETTING_CTYPE_U64 uint64_t
+#define SETTING_CTYPE_U32S struct setting_numbers
 #define SETTING_CTYPE_TEXT char *
 #define SETTING_CTYPE_PATH char *
 #define SETTING_CTYPE_TEXTS struct text_list
@@ -60,6 +66,7 @@ struct settings {
 };
 
 #define SETTINGS_ERROR_MAX 512
+#define SETTING_NUMBERS_MAX 256u /* in a list of U32S */
 
 /* Reads and checks PATH. 0, or -errno and a text `FILE:LINE: KEY: why` (`FILE: why` where there
  * is no line). Fills defaults, runtime_dir, cache_dir and state_dir included; makes no
@@ -79,6 +86,7 @@ struct setting_row {
         SETTING_BOOL,
         SETTING_U32,
         SETTING_U64,
+        SETTING_U32S, /* min and max: of each */
         SETTING_TEXT,
         SETTING_PATH,
         SETTING_TEXTS,

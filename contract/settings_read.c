@@ -66,6 +66,29 @@ static int read_u32(const struct setting_place *place, const struct yaml_node *n
     return result;
 }
 
+static int read_u32s(const struct setting_place *place, const struct yaml_node *node,
+                     const struct setting_row *row, void *member)
+{
+    struct setting_numbers *list = member;
+
+    if (node->kind != YAML_LIST)
+        return settings_fail(place, node->line, "expected a list");
+    if (node->count > SETTING_NUMBERS_MAX)
+        return settings_fail(place, node->line, "expected at most %u numbers, got %zu",
+                             SETTING_NUMBERS_MAX, node->count);
+    list->items = calloc(node->count ? node->count : 1, sizeof(*list->items));
+    if (!list->items)
+        return -ENOMEM;
+    for (size_t i = 0; i < node->count; i++) {
+        int result = read_u32(place, node->items[i], row, &list->items[i]);
+
+        if (result < 0)
+            return result;
+        list->count++;
+    }
+    return 0;
+}
+
 static int check_text(const struct setting_place *place, const struct yaml_node *node,
                       const struct setting_row *row)
 {
@@ -236,6 +259,7 @@ static const struct {
     [SETTING_BOOL] = { read_bool, sizeof(bool) },
     [SETTING_U32] = { read_u32, sizeof(uint32_t) },
     [SETTING_U64] = { read_u64, sizeof(uint64_t) },
+    [SETTING_U32S] = { read_u32s, sizeof(struct setting_numbers) },
     [SETTING_TEXT] = { read_text, sizeof(char *) },
     [SETTING_PATH] = { read_path, sizeof(char *) },
     [SETTING_TEXTS] = { read_texts, sizeof(struct text_list) },
@@ -353,6 +377,9 @@ static void member_release(enum setting_kind kind, void *member)
     case SETTING_TEXT:
     case SETTING_PATH:
         free(*(char **)member);
+        break;
+    case SETTING_U32S:
+        free(((struct setting_numbers *)member)->items);
         break;
     case SETTING_TEXTS:
     case SETTING_PATHS:
