@@ -21,7 +21,7 @@
 #include "log.h"
 #include "proc.h"
 
-#define OPEN_FILES_MAX 256
+#define QEMU_OPEN_FILES_MAX 256
 #define OOM_SCORE_ADJ "500" /* a machine goes before the adapter that serves all others */
 
 /* In the child: system calls only. */
@@ -78,9 +78,9 @@ static int child_namespaces(const struct confine *confine)
     return result;
 }
 
-static int child_limits(void)
+static int child_limits(const struct confine *confine)
 {
-    const struct rlimit files = { OPEN_FILES_MAX, OPEN_FILES_MAX };
+    const struct rlimit files = { confine->open_files_max, confine->open_files_max };
     const struct rlimit none = { 0, 0 };
 
     (void)write_text("/proc/self/oom_score_adj", OOM_SCORE_ADJ); /* may be forbidden to raise */
@@ -120,7 +120,7 @@ int confine_child(void *ctx)
     int result = child_namespaces(child->confine);
 
     if (result == 0)
-        result = child_limits();
+        result = child_limits(child->confine);
     if (result == 0)
         result = child_user(child->confine);
     if (result == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -197,6 +197,7 @@ int confine_init(struct confine *confine, const struct confine_options *options,
     *confine = (struct confine){
         .is_root = geteuid() == 0,
         .namespaces = true,
+        .open_files_max = QEMU_OPEN_FILES_MAX,
         .extra_group = options->extra_group,
         .own_uid = geteuid(),
         .own_gid = getegid(),

@@ -16,9 +16,10 @@
 struct confine {
     bool is_root;    /* we are: uid and gid are taken on, capabilities given up */
     bool namespaces; /* network, IPC, UTS and mounts of its own; a user's too when not root */
-    bool
-        keep_network; /* of a copy, for what carries a guest's network: no namespace for that */
-    unsigned landlock; /* version of the kernel's interface; 0: none */
+    /* Of a copy, for what carries a guest's network: no namespace for that. */
+    bool keep_network;
+    unsigned open_files_max; /* QEMU's; a copy may say otherwise */
+    unsigned landlock;       /* version of the kernel's interface; 0: none */
     uid_t uid;
     gid_t gid;
     gid_t extra_group; /* 0: none */

@@ -179,6 +179,7 @@ static void machine_up(struct machine *machine)
 {
     const void *hello = NULL;
     size_t size = 0;
+    const struct network *network = vm_network(machine->vm);
     int fd;
 
     machine_give_turn(machine);
@@ -191,8 +192,7 @@ static void machine_up(struct machine *machine)
         (void)vm_kill(machine->vm, "its agent's socket is full"); /* the owner has a deadline */
         return;
     }
-    machine->events->agent(machine->ctx, fd,
-                           machine->shape.network ? &network_addresses : NULL);
+    machine->events->agent(machine->ctx, fd, network ? network_addresses(network) : NULL);
 }
 
 static void on_vm_up(void *ctx)

@@ -1,9 +1,11 @@
 /* network.c - see network.h. */
 #include "network.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +16,14 @@
 #include <unistd.h>
 
 #include "backend_state.h"
+#include "buf.h"
 #include "libexec.h"
 #include "log.h"
 #include "proc.h"
 
 #define RELAY "sandbox-relay"
 #define RESTART_MS 1000u
+#define RELAY_OPEN_FILES_MAX 1024 /* each connection and each recent name query of a guest */
 #define SOCKET_BUFFER_BYTES (4 * 1024 * 1024) /* some dozens of the largest frames */
 #define MS_A_SECOND 1000u
 
@@ -36,16 +40,28 @@ struct network {
     struct loop_timer *restart;
     pid_t pid;
     struct loop_child *child;
-    bool freed; /* waits for its process to be reaped */
+    bool ipv6;
+    bool private_networks;
+    char *host_ports; /* `80,443`; "": none */
+    bool freed;       /* waits for its process to be reaped */
     int64_t last_payload;
 };
 
-const struct machine_network network_addresses = {
-    .address = "10.0.2.15/24",
-    .gateway = "10.0.2.2",
-    .dns = "10.0.2.3",
-    .own_interface = true,
+#define ADDRESSES_V4                                                                           \
+    .address = "10.0.2.15/24", .gateway = "10.0.2.2", .dns = "10.0.2.3", .own_interface = true
+
+static const struct machine_network addresses_v4 = { ADDRESSES_V4 };
+static const struct machine_network addresses_both = {
+    ADDRESSES_V4,
+    .address6 = "fd5a:6b3c:7e21:1::f/64",
+    .gateway6 = "fd5a:6b3c:7e21:1::2",
+    .dns6 = "fd5a:6b3c:7e21:1::3",
 };
+
+const struct machine_network *network_addresses(const struct network *network)
+{
+    return network->ipv6 ? &addresses_both : &addresses_v4;
+}
 
 static void network_release(struct network *network)
 {
@@ -56,6 +72,7 @@ static void network_release(struct network *network)
     closep(&network->frames_fd);
     closep(&network->relay_fd);
     closep(&network->report_fd);
+    free(network->host_ports);
     free(network);
 }
 
@@ -121,6 +138,7 @@ static int relay_confine(struct network *network, char *folder, struct confine *
 {
     *ret_confine = network->backend->confine;
     ret_confine->keep_network = true;
+    ret_confine->open_files_max = RELAY_OPEN_FILES_MAX;
     ret_confine->program_folder = folder;
     return confine_rules(ret_confine, NULL, 0);
 }
@@ -128,10 +146,9 @@ static int relay_confine(struct network *network, char *folder, struct confine *
 static int relay_process(struct network *network, const char *program, char *folder,
                          int report_fd, int *ret_pidfd)
 {
-    const bool loopback = network->backend->settings.host_loopback;
-    const char *const argv[] = {
-        RELAY, "--frames-fd", "3", "--report-fd", "4", loopback ? "--host-loopback" : NULL, NULL
-    };
+    const char *argv[10] = { RELAY,          "--frames-fd",      "3", "--report-fd", "4",
+                             "--host-ports", network->host_ports };
+    size_t argc = 7;
     static_assert(RELAY_FD_FRAMES == 3 && RELAY_FD_REPORT == 4, "as the arguments say");
     static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
     struct confine confine;
@@ -145,6 +162,10 @@ static int relay_process(struct network *network, const char *program, char *fol
 
     if (rules_fd < 0 && confine.landlock > 0)
         return rules_fd;
+    if (network->ipv6)
+        argv[argc++] = "--ipv6";
+    if (network->private_networks)
+        argv[argc++] = "--allow-private-networks";
     return proc_spawn(&(struct proc_spec){ .program = program,
                                            .argv = argv,
                                            .environment = environment,
@@ -209,6 +230,30 @@ static void on_restart(void *ctx)
 
 /* Life. */
 
+/* Whether there is a way to IPv6's public addresses: no packet is sent for the answer. */
+static bool has_ipv6(void)
+{
+    const struct sockaddr_in6 somewhere = { .sin6_family = AF_INET6,
+                                            .sin6_port = htons(53),
+                                            .sin6_addr.s6_addr = { 0x26 } };
+    _cleanup_close_ int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    return fd >= 0 && connect(fd, (const struct sockaddr *)&somewhere, sizeof(somewhere)) == 0;
+}
+
+static int join_ports(const struct setting_numbers *ports, char **ret_text)
+{
+    _cleanup_(buf_done)
+    struct buf text = { 0 };
+    int result = buf_append_text(&text, "");
+
+    for (size_t i = 0; result == 0 && i < ports->count; i++)
+        result = buf_printf(&text, "%s%u", i ? "," : "", ports->items[i]);
+    if (result == 0)
+        *ret_text = (char *)buf_take(&text, NULL);
+    return result < 0 || !*ret_text ? -ENOMEM : 0;
+}
+
 static int network_sockets(struct network *network)
 {
     const int size = SOCKET_BUFFER_BYTES;
@@ -232,11 +277,19 @@ int network_new(struct backend *backend, const char *name, struct network **ret_
     if (!network)
         return -ENOMEM;
     *network = (struct network){
-        .backend = backend, .frames_fd = -1, .relay_fd = -1, .report_fd = -1, .last_payload = -1
+        .backend = backend,
+        .frames_fd = -1,
+        .relay_fd = -1,
+        .report_fd = -1,
+        .ipv6 = has_ipv6(),
+        .private_networks = backend->settings.allow_private_networks,
+        .last_payload = -1,
     };
     list_append(&backend->networks, &network->node);
     (void)snprintf(network->name, sizeof(network->name), "%s", name); /* cut is fine */
-    result = loop_timer_new(backend->loop, on_restart, network, &network->restart);
+    result = join_ports(&backend->settings.host_ports, &network->host_ports);
+    if (result == 0)
+        result = loop_timer_new(backend->loop, on_restart, network, &network->restart);
     if (result == 0)
         result = network_sockets(network);
     if (result == 0)

@@ -106,6 +106,30 @@ static int qemu_open(struct loop *loop, const struct settings *settings,
     return 0;
 }
 
+static bool same_numbers(const struct setting_numbers *a, const struct setting_numbers *b)
+{
+    bool same = a->count == b->count;
+
+    for (size_t i = 0; same && i < a->count; i++)
+        same = a->items[i] == b->items[i];
+    return same;
+}
+
+/* Machines of the pool have their network already, by the old rules: they are made anew. */
+static void reload_network(struct backend *backend, struct qemu_settings *fresh)
+{
+    struct qemu_settings *settings = &backend->settings;
+    struct setting_numbers old_ports = settings->host_ports;
+
+    if (settings->allow_private_networks == fresh->allow_private_networks &&
+        same_numbers(&settings->host_ports, &fresh->host_ports))
+        return;
+    settings->allow_private_networks = fresh->allow_private_networks;
+    settings->host_ports = fresh->host_ports;
+    fresh->host_ports = old_ports; /* freed with it */
+    pool_empty(backend->pool);
+}
+
 /* What is decided at the start stays: QEMU, user, acceleration, boot files. */
 static void qemu_reload(struct backend *backend, const struct settings *settings)
 {
@@ -120,8 +144,8 @@ static void qemu_reload(struct backend *backend, const struct settings *settings
     backend->settings.templates = fresh.templates;
     free(backend->settings.warm_up);
     backend->settings.warm_up = take_ptr(fresh.warm_up);
-    backend->settings.host_loopback = fresh.host_loopback;
     backend->settings.template_cache_mb = fresh.template_cache_mb;
+    reload_network(backend, &fresh);
     backend->settings.max_templates = fresh.max_templates;
     backend->settings.pool_size = fresh.pool_size;
     backend->settings.max_pool_size = fresh.max_pool_size;

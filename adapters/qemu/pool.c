@@ -384,6 +384,18 @@ void pool_drop(struct pool *pool, struct template *template)
         line_free(line);
 }
 
+void pool_empty(struct pool *pool)
+{
+    LIST_FOREACH(node, &pool->lines)
+    {
+        struct line *line = LIST_ENTRY(node, struct line, node);
+
+        while (line->count > 0)
+            vm_free(entry_dissolve(LIST_ENTRY(line->entries.next, struct entry, node)));
+    }
+    pool_refill_after(pool, REFILL_DELAY_MS);
+}
+
 void pool_resize(struct pool *pool)
 {
     const struct qemu_settings *settings = &pool->backend->settings;

@@ -20,5 +20,7 @@ void pool_free(struct pool *pool);
 struct vm *pool_take(struct pool *pool, struct template *template);
 /* The template is dropped: its machines go with it. */
 void pool_drop(struct pool *pool, struct template *template);
+/* All that wait are ended; others are made from now on. */
+void pool_empty(struct pool *pool);
 /* New settings: fewer machines, or more from now on. */
 void pool_resize(struct pool *pool);

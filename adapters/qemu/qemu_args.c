@@ -143,19 +143,20 @@ static int add_channels(struct text_list *to)
     return result < 0 ? result : ADD_ALL(to, "-mon", "chardev=qmp,mode=control");
 }
 
+#define INTERFACE "virtio-net-device,mac=" QEMU_MAC ",host_mtu=16384" /* FRAME_MTU */
+
 /* The template's interface has no peer: what is behind it is no part of the state. */
 static int add_network(const struct qemu_args_spec *spec, struct text_list *to)
 {
     if (!spec->shape.network)
         return 0;
     if (spec->mode == QEMU_TEMPLATE)
-        return ADD_ALL(to, "-device", "virtio-net-device,mac=" QEMU_MAC);
+        return ADD_ALL(to, "-device", INTERFACE);
     int result = ADD_ALL(to, "-netdev");
 
     if (result == 0)
         result = add(to, "dgram,id=net,local.type=fd,local.str=%d", QEMU_FD_NETWORK);
-    return result < 0 ? result
-                      : ADD_ALL(to, "-device", "virtio-net-device,netdev=net,mac=" QEMU_MAC);
+    return result < 0 ? result : ADD_ALL(to, "-device", INTERFACE ",netdev=net");
 }
 
 int qemu_args_build(const struct qemu_args_spec *spec, struct text_list *to)

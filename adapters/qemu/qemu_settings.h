@@ -13,16 +13,17 @@ enum qemu_warm_up {
 };
 
 struct qemu_settings {
-    char *program;      /* QEMU */
-    char *acceleration; /* auto, kvm, tcg */
-    char *user;         /* that QEMU runs as, when we are root */
-    char *agent;        /* NULL: the one beside this program */
-    char *kernel;       /* NULL: Debian's, fetched */
-    char *initrd;       /* NULL: made of the agent and the kernel's modules */
-    char *command_line; /* further words for the kernel; NULL: none */
-    bool host_loopback; /* the gateway of a guest leads to this machine's loopback */
-    bool templates;     /* start machines as copies of one that has booted */
-    char *warm_up;      /* auto, off, template, pool */
+    char *program;                     /* QEMU */
+    char *acceleration;                /* auto, kvm, tcg */
+    char *user;                        /* that QEMU runs as, when we are root */
+    char *agent;                       /* NULL: the one beside this program */
+    char *kernel;                      /* NULL: Debian's, fetched */
+    char *initrd;                      /* NULL: made of the agent and the kernel's modules */
+    char *command_line;                /* further words for the kernel; NULL: none */
+    bool allow_private_networks;       /* a guest may reach them */
+    struct setting_numbers host_ports; /* of this machine's loopback, that a guest may reach */
+    bool templates;                    /* start machines as copies of one that has booted */
+    char *warm_up;                     /* auto, off, template, pool */
     uint32_t max_templates;
     uint32_t template_cache_mb; /* disk for templates; 0: none is kept */
     uint32_t pool_size;         /* machines kept ready for each template */

@@ -73,7 +73,7 @@ eventually() {
     done
 }
 
-# write_config ADAPTER [SETTINGS-LINE...]
+# write_config ADAPTER [SETTINGS-LINE...]; SANDBOX_SECTION is a line below `sandbox`, such as `qemu: {…}`
 write_config() {
     local adapter=$1
     shift
@@ -81,6 +81,7 @@ write_config() {
         echo "sandbox:"
         echo "  adapter: $adapter"
         echo "  runtime_dir: $work/run"
+        echo "${SANDBOX_SECTION:+  $SANDBOX_SECTION}"
         echo "  settings:"
         echo "    image_allowlist: [python]"
         printf '    %s\n' "$@"

@@ -10,12 +10,9 @@
 #define WAYS 8u
 #define SETS (ACTIVITY_FLOWS / WAYS)
 
-#define DHCP_SERVER_PORT 67u
-#define DHCP_CLIENT_PORT 68u
-
 /* One end is the lower of the two, whoever sends. */
 struct flow {
-    uint64_t low, high; /* address << 16 | port; both 0: free */
+    struct frame_end low, high; /* all 0: free */
     uint64_t used;
     bool known[2];            /* this end has acknowledged something */
     uint32_t acknowledged[2]; /* by this end, of the other's bytes */
@@ -36,19 +33,41 @@ void activity_free(struct activity *activity)
     free(activity);
 }
 
-static struct flow *flow_find(struct activity *activity, uint64_t low, uint64_t high)
+static bool end_equal(const struct frame_end *a, const struct frame_end *b)
 {
-    uint64_t hash = (low * 0x9e3779b97f4a7c15u) ^ (high * 0xc2b2ae3d27d4eb4fu);
+    return address_equal(a->address, b->address) && a->port == b->port;
+}
+
+static bool end_below(const struct frame_end *a, const struct frame_end *b)
+{
+    if (a->address.high != b->address.high)
+        return a->address.high < b->address.high;
+    if (a->address.low != b->address.low)
+        return a->address.low < b->address.low;
+    return a->port < b->port;
+}
+
+static uint64_t end_hash(const struct frame_end *end)
+{
+    uint64_t mixed = (end->address.high ^ end->port) * 0x9e3779b97f4a7c15u;
+
+    return (mixed ^ mixed >> 32 ^ end->address.low) * 0xc2b2ae3d27d4eb4fu;
+}
+
+static struct flow *flow_find(struct activity *activity, const struct frame_end *low,
+                              const struct frame_end *high)
+{
+    uint64_t hash = end_hash(low) ^ end_hash(high) >> 7;
     struct flow *set = activity->flows[(hash >> 32) % SETS];
     struct flow *oldest = &set[0];
 
     for (unsigned way = 0; way < WAYS; way++) {
-        if (set[way].low == low && set[way].high == high)
+        if (end_equal(&set[way].low, low) && end_equal(&set[way].high, high))
             return &set[way];
         if (set[way].used < oldest->used)
             oldest = &set[way];
     }
-    *oldest = (struct flow){ .low = low, .high = high };
+    *oldest = (struct flow){ .low = *low, .high = *high };
     return oldest;
 }
 
@@ -60,9 +79,8 @@ static bool is_after(uint32_t a, uint32_t b)
 
 static bool activity_tcp(struct activity *activity, const struct frame *frame)
 {
-    uint64_t source = (uint64_t)frame->source << 16 | frame->source_port;
-    uint64_t destination = (uint64_t)frame->destination << 16 | frame->destination_port;
-    bool from_low = source < destination;
+    const struct frame_end *source = &frame->source, *destination = &frame->destination;
+    bool from_low = end_below(source, destination);
     struct flow *flow = from_low ? flow_find(activity, source, destination)
                                  : flow_find(activity, destination, source);
     unsigned from = from_low ? 0 : 1, to = !from;
@@ -81,17 +99,9 @@ static bool activity_tcp(struct activity *activity, const struct frame *frame)
     return is_new;
 }
 
-static bool is_dhcp(const struct frame *frame)
-{
-    return (frame->source_port == DHCP_SERVER_PORT &&
-            frame->destination_port == DHCP_CLIENT_PORT) ||
-           (frame->source_port == DHCP_CLIENT_PORT &&
-            frame->destination_port == DHCP_SERVER_PORT);
-}
-
 bool activity_frame(struct activity *activity, const struct frame *frame)
 {
     if (frame->kind == FRAME_TCP)
         return activity_tcp(activity, frame);
-    return frame->kind == FRAME_UDP && !is_dhcp(frame);
+    return frame->kind == FRAME_UDP && !frame_is_dhcp(frame);
 }

@@ -5,16 +5,22 @@
 
 #define ETHERNET_BYTES 14u
 #define IP_BYTES_MIN 20u
+#define IP6_BYTES 40u
 #define TCP_BYTES_MIN 20u
 #define UDP_BYTES 8u
 
 #define TYPE_IP 0x0800u
 #define TYPE_ARP 0x0806u
+#define TYPE_IP6 0x86ddu
+#define PROTOCOL_ICMP 1u
 #define PROTOCOL_TCP 6u
 #define PROTOCOL_UDP 17u
+#define PROTOCOL_ICMP6 58u
 #define FRAGMENT_OFFSET 0x1fffu
+#define FRAGMENT_MORE 0x2000u
 
 #define DHCP_SERVER_PORT 67u
+#define DHCP_CLIENT_PORT 68u
 #define BROADCAST 0xffffffffu
 
 static uint16_t read16(const uint8_t *data)
@@ -37,8 +43,8 @@ static void parse_tcp(const uint8_t *data, size_t size, struct frame *frame)
     if (header < TCP_BYTES_MIN || header > size)
         return;
     frame->kind = FRAME_TCP;
-    frame->source_port = read16(data);
-    frame->destination_port = read16(data + 2);
+    frame->source.port = read16(data);
+    frame->destination.port = read16(data + 2);
     frame->sequence = read32(data + 4);
     frame->acknowledged = read32(data + 8);
     frame->flags = data[13];
@@ -50,9 +56,21 @@ static void parse_udp(const uint8_t *data, size_t size, struct frame *frame)
     if (size < UDP_BYTES)
         return;
     frame->kind = FRAME_UDP;
-    frame->source_port = read16(data);
-    frame->destination_port = read16(data + 2);
+    frame->source.port = read16(data);
+    frame->destination.port = read16(data + 2);
     frame->payload = (uint32_t)(size - UDP_BYTES);
+}
+
+/* What IP carries. */
+static void parse_protocol(const uint8_t *data, size_t size, struct frame *frame)
+{
+    frame->kind = FRAME_IP;
+    if (frame->protocol == PROTOCOL_TCP)
+        parse_tcp(data, size, frame);
+    else if (frame->protocol == PROTOCOL_UDP)
+        parse_udp(data, size, frame);
+    else if (frame->protocol == PROTOCOL_ICMP || frame->protocol == PROTOCOL_ICMP6)
+        frame->kind = FRAME_ICMP;
 }
 
 static void parse_ip(const uint8_t *data, size_t size, struct frame *frame)
@@ -65,16 +83,29 @@ static void parse_ip(const uint8_t *data, size_t size, struct frame *frame)
     total = read16(data + 2); /* a short frame is padded: this counts */
     if (header < IP_BYTES_MIN || total < header || total > size)
         return;
-    frame->kind = FRAME_IP;
     frame->protocol = data[9];
-    frame->source = read32(data + 12);
-    frame->destination = read32(data + 16);
-    if (read16(data + 6) & FRAGMENT_OFFSET)
+    frame->source.address = address_v4(read32(data + 12));
+    frame->destination.address = address_v4(read32(data + 16));
+    if (read16(data + 6) & (FRAGMENT_OFFSET | FRAGMENT_MORE))
+        frame->kind = FRAME_IP;
+    else
+        parse_protocol(data + header, total - header, frame);
+}
+
+/* Extension headers, fragments among them, are another protocol: libslirp takes none. */
+static void parse_ip6(const uint8_t *data, size_t size, struct frame *frame)
+{
+    size_t payload;
+
+    if (size < IP6_BYTES || data[0] >> 4 != 6)
         return;
-    if (frame->protocol == PROTOCOL_TCP)
-        parse_tcp(data + header, total - header, frame);
-    else if (frame->protocol == PROTOCOL_UDP)
-        parse_udp(data + header, total - header, frame);
+    payload = read16(data + 4);
+    if (payload > size - IP6_BYTES)
+        return;
+    frame->protocol = data[6];
+    frame->source.address = address_v6(data + 8);
+    frame->destination.address = address_v6(data + 24);
+    parse_protocol(data + IP6_BYTES, payload, frame);
 }
 
 void frame_parse(const uint8_t *data, size_t size, struct frame *ret_frame)
@@ -86,30 +117,54 @@ void frame_parse(const uint8_t *data, size_t size, struct frame *ret_frame)
         ret_frame->kind = FRAME_ARP;
     else if (read16(data + 12) == TYPE_IP)
         parse_ip(data + ETHERNET_BYTES, size - ETHERNET_BYTES, ret_frame);
+    else if (read16(data + 12) == TYPE_IP6)
+        parse_ip6(data + ETHERNET_BYTES, size - ETHERNET_BYTES, ret_frame);
 }
 
-bool frame_denied(const struct frame *frame)
+bool frame_is_dhcp(const struct frame *frame)
+{
+    uint16_t from = frame->source.port, to = frame->destination.port;
+
+    return frame->kind == FRAME_UDP && ((from == DHCP_SERVER_PORT && to == DHCP_CLIENT_PORT) ||
+                                        (from == DHCP_CLIENT_PORT && to == DHCP_SERVER_PORT));
+}
+
+/* Loopback of its own, groups, nobody: no single machine that a frame could be for. */
+static bool is_single_machine(struct address address)
 {
     static const struct {
-        uint32_t address;
+        struct address prefix;
         unsigned bits;
     } rows[] = {
-        { 0x00000000, 8 },  /* this network */
-        { 0x7f000000, 8 },  /* loopback */
-        { 0xa9fe0000, 16 }, /* link-local */
-        { 0xe0000000, 4 },  /* multicast */
-        { 0xf0000000, 4 },  /* reserved, broadcast */
+        { { 0, 0xffff00000000u }, 96 + 8 }, { { 0, 0xffff7f000000u }, 96 + 8 },
+        { { 0, 0xffffe0000000u }, 96 + 3 }, { { 0, 0 }, 127 },
+        { { 0xff00000000000000u, 0 }, 8 },
     };
 
-    if (frame->kind == FRAME_OTHER)
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        if (address_in(address, rows[i].prefix, rows[i].bits))
+            return false;
+    }
+    return true;
+}
+
+bool frame_wanted(const struct frame *frame)
+{
+    switch (frame->kind) {
+    case FRAME_ARP:
+    case FRAME_ICMP:
         return true;
-    if (frame->kind == FRAME_ARP)
-        return false;
-    if (frame->kind == FRAME_UDP && frame->destination == BROADCAST &&
-        frame->destination_port == DHCP_SERVER_PORT)
-        return false;
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-        if ((frame->destination ^ rows[i].address) >> (32 - rows[i].bits) == 0)
+    case FRAME_UDP:
+        if (frame_is_dhcp(frame) &&
+            address_equal(frame->destination.address, address_v4(BROADCAST)))
             return true;
+        return is_single_machine(frame->destination.address);
+    case FRAME_TCP:
+        return is_single_machine(frame->destination.address);
+    case FRAME_IP:
+    case FRAME_OTHER:
+    case FRAME_KIND_MAX:
+        break;
+    }
     return false;
 }

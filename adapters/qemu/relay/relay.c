@@ -22,6 +22,7 @@
 #define FRAMES_A_TURN 64      /* then the sockets have their turn */
 #define REPORT_INTERVAL_NS 1000000000
 #define POLL_FDS_MAX 1024
+#define IPV6_PREFIX "fd5a:6b3c:7e21:1::"
 
 struct relay {
     struct relay_options options;
@@ -29,6 +30,7 @@ struct relay {
     struct activity *activity;
     struct list timers;
     int64_t reported_ns; /* 0: never */
+    bool guest_is_deaf;  /* it let the last frame wait too long */
     struct pollfd fds[POLL_FDS_MAX];
     int fd_count;
 };
@@ -59,8 +61,15 @@ static ssize_t on_send_packet(const void *data, size_t size, void *opaque)
 
     frame_parse(data, size, &frame);
     relay_count(relay, &frame);
-    /* The socket has a time limit; a frame that does not fit in time is lost, as on a wire. */
-    return send(relay->options.frames_fd, data, size, MSG_NOSIGNAL);
+    /* The socket has a time limit; a frame that does not fit in time is lost, as on a wire, and
+     * no other one is waited for until the guest takes frames again. */
+    if (send(relay->options.frames_fd, data, size,
+             MSG_NOSIGNAL | (relay->guest_is_deaf ? MSG_DONTWAIT : 0)) < 0) {
+        relay->guest_is_deaf = true;
+        return errno == EAGAIN || errno == ENOBUFS ? (ssize_t)size : -1;
+    }
+    relay->guest_is_deaf = false;
+    return (ssize_t)size;
 }
 
 static void on_guest_error(const char *message, void *opaque)
@@ -149,7 +158,7 @@ static void relay_input(struct relay *relay, const uint8_t *data, size_t size)
     struct frame frame;
 
     frame_parse(data, size, &frame);
-    if (frame_denied(&frame))
+    if (!frame_wanted(&frame))
         return;
     relay_count(relay, &frame);
     slirp_input(relay->slirp, data, (int)size);
@@ -201,9 +210,16 @@ static Slirp *relay_slirp(struct relay *relay)
         .vhost.s_addr = htonl(0x0a000202),
         .vnameserver.s_addr = htonl(0x0a000203),
         .vdhcp_start.s_addr = htonl(0x0a00020f),
-        .disable_host_loopback = !relay->options.host_loopback,
+        .in6_enabled = relay->options.ipv6,
+        .vprefix_len = 64,
+        .if_mtu = FRAME_MTU,
+        .if_mru = FRAME_MTU,
     };
 
+    if (inet_pton(AF_INET6, IPV6_PREFIX, &config.vprefix_addr6) != 1 ||
+        inet_pton(AF_INET6, IPV6_PREFIX "2", &config.vhost6) != 1 ||
+        inet_pton(AF_INET6, IPV6_PREFIX "3", &config.vnameserver6) != 1)
+        return NULL;
     return slirp_new(&config, &callbacks, relay);
 }
 

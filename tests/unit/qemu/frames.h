@@ -6,6 +6,9 @@
 
 #define GUEST 0x0a00020fu /* 10.0.2.15 */
 #define GATEWAY 0x0a000202u
+#define NAME_SERVER 0x0a000203u
+
+enum { FIN = 0x01, SYN = 0x02, RST = 0x04, PSH = 0x08, ACK = 0x10 }; /* of TCP */
 
 struct ends {
     uint32_t source, destination;
@@ -38,6 +41,15 @@ static inline uint16_t checksum(uint32_t sum)
     return (uint16_t)~sum;
 }
 
+/* Anew, after its header was changed. */
+static inline void frame_ip_sum(uint8_t *frame)
+{
+    uint8_t *ip = frame + 14;
+
+    put16(ip + 10, 0);
+    put16(ip + 10, checksum(sum16(ip, 20, 0)));
+}
+
 /* Ethernet and IPv4 around what stands at frame + 34 already; its size. */
 static inline size_t frame_ip(uint8_t *frame, const struct ends *ends, uint8_t protocol,
                               size_t size)
@@ -56,8 +68,25 @@ static inline size_t frame_ip(uint8_t *frame, const struct ends *ends, uint8_t p
     ip[9] = protocol;
     put32(ip + 12, ends->source);
     put32(ip + 16, ends->destination);
-    put16(ip + 10, checksum(sum16(ip, 20, 0)));
+    frame_ip_sum(frame);
     return size + 34;
+}
+
+/* Ethernet and IPv6 around what stands at frame + 54 already; its size. */
+static inline size_t frame_ip6(uint8_t *frame, const uint8_t source[16],
+                               const uint8_t destination[16], uint8_t next, size_t size)
+{
+    uint8_t *ip = frame + 14;
+
+    memset(frame, 0, 54);
+    put16(frame + 12, 0x86dd);
+    ip[0] = 0x60;
+    put16(ip + 4, (uint32_t)size);
+    ip[6] = next;
+    ip[7] = 64;
+    memcpy(ip + 8, source, 16);
+    memcpy(ip + 24, destination, 16);
+    return size + 54;
 }
 
 static inline void frame_ports(uint8_t *frame, const struct ends *ends, uint8_t protocol,

@@ -5,8 +5,6 @@
 #include "frame.h"
 #include "unit.h"
 
-enum { SYN = 0x02, FIN = 0x01, RST = 0x04, PSH = 0x08, ACK = 0x10 };
-
 static const struct ends out = { GUEST, 0x5db8d822, 40000, 80 };
 static const struct ends in = { 0x5db8d822, GUEST, 80, 40000 };
 
@@ -25,10 +23,10 @@ START_TEST(test_parse)
     struct frame frame = parse(frame_tcp(data, &out, 7, 9, ACK | PSH, 100));
 
     ck_assert_int_eq(frame.kind, FRAME_TCP);
-    ck_assert_uint_eq(frame.source, out.source);
-    ck_assert_uint_eq(frame.destination, out.destination);
-    ck_assert_uint_eq(frame.source_port, 40000);
-    ck_assert_uint_eq(frame.destination_port, 80);
+    ck_assert(address_equal(frame.source.address, address_v4(out.source)));
+    ck_assert(address_equal(frame.destination.address, address_v4(out.destination)));
+    ck_assert_uint_eq(frame.source.port, 40000);
+    ck_assert_uint_eq(frame.destination.port, 80);
     ck_assert_uint_eq(frame.sequence, 7);
     ck_assert_uint_eq(frame.acknowledged, 9);
     ck_assert_uint_eq(frame.payload, 100);
@@ -39,6 +37,34 @@ START_TEST(test_parse)
     ck_assert_int_eq(parse(42).kind, FRAME_ARP);
     put16(data + 12, 0x86dd);
     ck_assert_int_eq(parse(42).kind, FRAME_OTHER);
+}
+END_TEST
+
+static const uint8_t here6[16] = { 0xfd, 0x5a, [15] = 15 };
+static const uint8_t there6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
+
+START_TEST(test_parse_ipv6)
+{
+    struct frame frame;
+    size_t size;
+
+    (void)frame_tcp(data, &out, 7, 9, ACK | PSH, 100);
+    memmove(data + 54, data + 34, 120);
+    size = frame_ip6(data, here6, there6, 6, 120);
+    frame = parse(size + 4); /* padded */
+    ck_assert_int_eq(frame.kind, FRAME_TCP);
+    ck_assert(address_equal(frame.source.address, address_v6(here6)));
+    ck_assert(address_equal(frame.destination.address, address_v6(there6)));
+    ck_assert_uint_eq(frame.destination.port, 80);
+    ck_assert_uint_eq(frame.payload, 100);
+    for (size_t cut = 0; cut < size; cut++)
+        ck_assert_int_eq(parse(cut).kind, FRAME_OTHER);
+    data[20] = 44; /* a fragment's header */
+    ck_assert_int_eq(parse(size).kind, FRAME_IP);
+    data[20] = 58;
+    ck_assert_int_eq(parse(size).kind, FRAME_ICMP);
+    data[14] = 0x45; /* version 4 in a frame of version 6 */
+    ck_assert_int_eq(parse(size).kind, FRAME_OTHER);
 }
 END_TEST
 
@@ -75,16 +101,17 @@ START_TEST(test_cut_and_contradicting)
 }
 END_TEST
 
-START_TEST(test_denied)
+/* What is for no single machine ends here; where the rest may go is not asked here. */
+START_TEST(test_wanted)
 {
     static const struct {
         uint32_t address;
-        bool denied;
+        bool wanted;
     } rows[] = {
-        { 0x7f000001, true },  { 0x7fffffff, true },  { 0x00000000, true },
-        { 0xa9fea9fe, true },  { 0xe0000001, true },  { 0xffffffff, true },
-        { 0xf0000001, true },  { GATEWAY, false },    { 0x0a000203, false },
-        { 0x08080808, false }, { 0xa9fd0001, false }, { 0x80000000, false },
+        { 0x7f000001, false }, { 0x7fffffff, false }, { 0x00000000, false },
+        { 0x00ffffff, false }, { 0xe0000001, false }, { 0xffffffff, false },
+        { 0xf0000001, false }, { GATEWAY, true },     { NAME_SERVER, true },
+        { 0x08080808, true },  { 0xa9fea9fe, true },  { 0x80000000, true },
     };
     struct ends ends = out;
 
@@ -93,10 +120,55 @@ START_TEST(test_denied)
 
         ends.destination = rows[i].address;
         frame = parse(frame_udp(data, &ends, "x"));
-        ck_assert_msg(frame_denied(&frame) == rows[i].denied, "%08x", rows[i].address);
+        ck_assert_msg(frame_wanted(&frame) == rows[i].wanted, "%08x", rows[i].address);
         frame = parse(frame_tcp(data, &ends, 0, 0, SYN, 0));
-        ck_assert_msg(frame_denied(&frame) == rows[i].denied, "%08x", rows[i].address);
+        ck_assert_msg(frame_wanted(&frame) == rows[i].wanted, "%08x", rows[i].address);
     }
+}
+END_TEST
+
+static bool wanted6(const uint8_t destination[16], uint8_t next)
+{
+    struct frame frame;
+
+    memset(data + 54, 0, 20);
+    data[54 + 12] = 5 << 4;
+    frame = parse(frame_ip6(data, here6, destination, next, 20));
+    return frame_wanted(&frame);
+}
+
+START_TEST(test_wanted_ipv6)
+{
+    static const uint8_t group[16] = { 0xff, 0x02, [15] = 1 }, nobody[16],
+                         loopback[16] = { [15] = 1 };
+    static const uint8_t hidden[16] = { [10] = 0xff, 0xff, 127, 0, 0, 1 };
+
+    ck_assert(wanted6(there6, 6));
+    ck_assert(wanted6(there6, 17));
+    ck_assert(wanted6(group, 58)); /* who is a neighbour */
+    ck_assert(!wanted6(group, 17));
+    ck_assert(!wanted6(nobody, 6));
+    ck_assert(!wanted6(loopback, 17));
+    ck_assert(!wanted6(hidden, 6));
+    ck_assert(!wanted6(there6, 44));
+}
+END_TEST
+
+START_TEST(test_fragments_are_not_wanted)
+{
+    size_t size = frame_udp(data, &out, "hello");
+    struct frame frame;
+
+    put16(data + 20, 0x2000); /* the first */
+    frame = parse(size);
+    ck_assert_int_eq(frame.kind, FRAME_IP);
+    ck_assert(!frame_wanted(&frame));
+    put16(data + 20, 100); /* the last */
+    frame = parse(size);
+    ck_assert(!frame_wanted(&frame));
+    put16(data + 20, 0x4000); /* says that it may not be cut */
+    frame = parse(size);
+    ck_assert_int_eq(frame.kind, FRAME_UDP);
 }
 END_TEST
 
@@ -106,7 +178,7 @@ START_TEST(test_dhcp_may_be_asked)
     struct activity *activity = activity_new();
     struct frame frame = parse(frame_udp(data, &dhcp, "discover"));
 
-    ck_assert(!frame_denied(&frame));
+    ck_assert(frame_wanted(&frame));
     ck_assert(!activity_frame(activity, &frame));
     activity_free(activity);
 }
@@ -208,6 +280,7 @@ START_TEST(test_many_connections)
 }
 END_TEST
 
-UNIT_MAIN("qemu_frames", test_parse, test_padding, test_cut_and_contradicting, test_denied,
-          test_dhcp_may_be_asked, test_tcp_payload, test_sequence_numbers_wrap,
-          test_ends_used_again, test_udp_and_others, test_many_connections)
+UNIT_MAIN("qemu_frames", test_parse, test_parse_ipv6, test_padding, test_cut_and_contradicting,
+          test_wanted, test_wanted_ipv6, test_fragments_are_not_wanted, test_dhcp_may_be_asked,
+          test_tcp_payload, test_sequence_numbers_wrap, test_ends_used_again,
+          test_udp_and_others, test_many_connections)
