@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "tables.h"
+#include "yaml.h"
 
 struct coverage {
     bool operations[OP_MAX];
@@ -13,6 +14,8 @@ struct coverage {
 };
 
 void coverage_add(struct coverage *coverage, const struct coverage *more);
-/* Prints what was never seen and returns how many; worker operations and S5xx only count for an
- * adapter with the feature. */
-unsigned coverage_report(const struct coverage *coverage, bool has_workers, FILE *to);
+/* Adds what these steps would have brought about: of a rule that was skipped for a reason. */
+void coverage_add_steps(struct coverage *coverage, const struct yaml_node *steps);
+/* Prints what was neither seen nor excused and returns how many. */
+unsigned coverage_report(const struct coverage *coverage, const struct coverage *excused,
+                         FILE *to);

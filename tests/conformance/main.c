@@ -84,7 +84,7 @@ static int hold(struct options *options, const struct case_list *cases)
         return 1;
     report_summary(&options->report, &suite);
     bool whole = !options->only && !options->partial && !options->subject.router_url;
-    unsigned missing = whole ? coverage_report(&suite.coverage, suite.has_workers, stdout) : 0;
+    unsigned missing = whole ? coverage_report(&suite.coverage, &suite.excused, stdout) : 0;
     int files = write_files(options, &suite);
     int differences = count_differences(options, &suite);
     bool failed = suite_count(&suite, VERDICT_FAIL) > 0 || missing > 0 || files < 0 ||

@@ -66,10 +66,13 @@ static void hand_over(struct lanes *lanes, struct session *session, size_t begin
 {
     struct suite *suite = lanes->suite;
     pthread_mutex_lock(&lanes->lock);
-    suite->has_workers = suite->has_workers || session_has_feature(session, "worker");
     coverage_add(&suite->coverage, &session->coverage);
-    for (size_t i = begin; i < end; i++)
-        suite->report(suite->ctx, &suite->results[i]);
+    for (size_t i = begin; i < end; i++) {
+        const struct result *result = &suite->results[i];
+        if (result->verdict == VERDICT_SKIP)
+            coverage_add_steps(&suite->excused, result->rule->steps);
+        suite->report(suite->ctx, result);
+    }
     pthread_mutex_unlock(&lanes->lock);
 }
 

@@ -31,7 +31,7 @@ struct suite {
     void *ctx;
 
     struct coverage coverage;
-    bool has_workers;
+    struct coverage excused; /* by rules that were skipped */
     size_t result_count;
     struct result *results;
 };
