@@ -9,10 +9,11 @@
 /* What differs from call to call: only its type counts. */
 static bool is_masked_key(const char *key)
 {
-    static const char *const keys[] = { "created_at", "age_secs",        "idle_secs",
-                                        "mtime",      "channel_id",      "duration_ms",
-                                        "access_key", "stderr",          "adapter",
-                                        "size",       "adapter_version", "oci_ref" };
+    static const char *const keys[] = { "created_at",  "started_at", "age_secs",
+                                        "idle_secs",   "mtime",      "channel_id",
+                                        "duration_ms", "access_key", "stderr",
+                                        "adapter",     "size",       "adapter_version",
+                                        "oci_ref" };
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
         if (strcmp(keys[i], key) == 0)
             return true;
