@@ -110,10 +110,19 @@ static int serve_exec(struct serve *serve, const struct agent_frame *frame)
     return 0;
 }
 
+/* Answers at once. */
+static int serve_nothing(struct serve *serve, const struct agent_frame *frame)
+{
+    const struct guest_empty reply = { 0 };
+
+    serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_REPLY, frame->id,
+                                   &type_guest_empty, &reply));
+    return 0;
+}
+
 /* Of an exec that is over by now the signal is dropped. */
 static int serve_signal(struct serve *serve, const struct agent_frame *frame)
 {
-    const struct guest_empty reply = { 0 };
     struct guest_signal request;
     struct call *call;
 
@@ -123,9 +132,7 @@ static int serve_signal(struct serve *serve, const struct agent_frame *frame)
     call = table_get(serve->calls, request.call);
     if (call && !exec_signal(call, (int)request.number))
         return serve_refuse(serve, frame, S216, "the call is no exec");
-    serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_REPLY, frame->id,
-                                   &type_guest_empty, &reply));
-    return 0;
+    return serve_nothing(serve, frame);
 }
 
 static int serve_call(struct serve *serve, const struct agent_frame *frame)
@@ -142,6 +149,8 @@ static int serve_call(struct serve *serve, const struct agent_frame *frame)
                             "too many calls at once in this sandbox (1024)");
     if (operation->id == GUEST_exec)
         return serve_exec(serve, frame);
+    if (operation->id == GUEST_sync && !serve->machine)
+        return serve_nothing(serve, frame); /* whoever made the container owns its disk */
     if (operation->id == GUEST_signal)
         return serve_signal(serve, frame);
     if (operation->id == GUEST_poweroff) {

@@ -297,6 +297,61 @@ START_TEST(cancel_kills_the_whole_tree)
 }
 END_TEST
 
+static void signal_call(uint64_t call, uint32_t number, struct agent_answer *ret_answer)
+{
+    const struct guest_signal request = { .call = call, .number = number };
+
+    agent_client_finish(&client,
+                        agent_client_call(&client, "signal", &type_guest_signal, &request),
+                        ret_answer);
+}
+
+/* To the program and what is in its group; the exec is over only when the program ends. */
+START_TEST(a_signal_reaches_the_group)
+{
+    const struct guest_exec request = { .argv = WORDS(
+                                            "/bin/sh", "-c",
+                                            "trap 'echo caught; exit 7' TERM; "
+                                            "sh -c 'echo up; exec sleep 1234' & wait; wait") };
+    uint64_t id = agent_client_call(&client, "exec", &type_guest_exec, &request);
+    const struct guest_signal signal_request = { .call = id, .number = SIGTERM };
+    struct guest_exec_reply reply;
+    struct agent_answer answer;
+    struct agent_frame frame;
+
+    ck_assert(agent_client_receive(&client, &frame, 5000));
+    ck_assert_int_eq(frame.kind, AGENT_FRAME_DATA);
+    (void)agent_client_call(&client, "signal", &type_guest_signal, &signal_request);
+    ck_assert(agent_client_receive(&client, &frame, 5000));
+    ck_assert_int_eq(frame.kind, AGENT_FRAME_REPLY);
+    ck_assert_uint_eq(frame.id, id + 1);
+    agent_client_finish(&client, id, &answer);
+    ck_assert_int_eq(codec_decode_msgpack(&type_guest_exec_reply, answer.body.data,
+                                          answer.body.size, &reply),
+                     0);
+    ck_assert_int_eq(reply.exit_code, 7);
+    ck_assert(!reply.cancelled && !reply.timed_out);
+    ck_assert_ptr_nonnull(strstr(buf_text(&answer.streams[1]), "caught\n"));
+    agent_answer_done(&answer);
+    signal_call(id, SIGTERM, &answer); /* of a call that is over: dropped */
+    ck_assert_int_eq(answer.kind, AGENT_FRAME_REPLY);
+    agent_answer_done(&answer);
+    ck_assert_uint_eq(count_sleepers(), 0);
+}
+END_TEST
+
+START_TEST(sync_is_answered)
+{
+    const struct guest_empty request = { 0 };
+    struct agent_answer answer;
+
+    agent_client_finish(
+        &client, agent_client_call(&client, "sync", &type_guest_empty, &request), &answer);
+    ck_assert_int_eq(answer.kind, AGENT_FRAME_REPLY);
+    agent_answer_done(&answer);
+}
+END_TEST
+
 START_TEST(a_storm_of_forks_is_killed)
 {
     struct guest_exec_reply reply;
@@ -508,6 +563,7 @@ static TCase *exec_cases(const char *name, void (*begin)(void), void (*finish)(v
     tcase_add_test(cases, output_of_the_last_moment_counts);
     tcase_add_test(cases, deadline_kills_the_whole_tree);
     tcase_add_test(cases, cancel_kills_the_whole_tree);
+    tcase_add_test(cases, a_signal_reaches_the_group);
     tcase_add_test(cases, a_storm_of_forks_is_killed);
     tcase_add_test(cases, programs_that_cannot_start);
     tcase_add_test(cases, other_failures_to_start_are_s300);
@@ -526,6 +582,7 @@ int main(void)
     int failed;
 
     tcase_add_test(with_keepers, killing_everything_spares_the_exit_code);
+    tcase_add_test(with_keepers, sync_is_answered);
     tcase_add_test(with_cgroups, each_exec_in_a_cgroup);
     tcase_add_test(with_cgroups, spoilt_cgroups_do_no_harm);
     suite_add_tcase(suite, with_keepers);

@@ -79,6 +79,26 @@ START_TEST(test_disks)
 }
 END_TEST
 
+/* A worker's disk honours flushes, and there is a third one, which the guest is told of. */
+START_TEST(test_lasting)
+{
+    struct qemu_args_spec spec = cold;
+    struct text_list list = build(&spec);
+
+    ck_assert_ptr_nonnull(strstr(value(&list, "-blockdev", 1), "cache.no-flush=on"));
+    ck_assert(!has(&list, "sandbox.workspace"));
+    text_list_done(&list);
+    spec.lasting = true;
+    list = build(&spec);
+    ck_assert_ptr_nonnull(strstr(value(&list, "-blockdev", 1), "node-name=disk,read-only=off"));
+    ck_assert_ptr_null(strstr(value(&list, "-blockdev", 1), "no-flush=on"));
+    ck_assert_ptr_nonnull(
+        strstr(value(&list, "-blockdev", 2), "node-name=workspace,read-only=on"));
+    ck_assert_ptr_nonnull(strstr(value(&list, "-append", 0), " sandbox.workspace=vdc"));
+    text_list_done(&list);
+}
+END_TEST
+
 START_TEST(test_template_shares_its_memory)
 {
     struct qemu_args_spec spec = cold;
@@ -186,6 +206,6 @@ START_TEST(test_more_processors_and_words)
 }
 END_TEST
 
-UNIT_MAIN("qemu_args", test_cold, test_disks, test_template_shares_its_memory,
+UNIT_MAIN("qemu_args", test_cold, test_disks, test_lasting, test_template_shares_its_memory,
           test_clone_has_a_private_view, test_template_and_clone_have_the_same_devices,
           test_network, test_kvm, test_more_processors_and_words)
