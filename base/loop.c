@@ -62,6 +62,9 @@ int loop_new(struct loop **ret_loop)
     list_init(&loop->incoming);
     list_init(&loop->running);
     result = -pthread_mutex_init(&loop->lock, NULL);
+    loop->scratch = malloc(LOOP_SCRATCH_BYTES);
+    if (result == 0 && !loop->scratch)
+        result = -ENOMEM;
     if (result == 0)
         result = loop_open(loop);
     if (result < 0)
@@ -103,7 +106,13 @@ void loop_free(struct loop *loop)
     closep(&loop->epoll_fd);
     (void)pthread_mutex_destroy(&loop->lock); /* nobody can hold it any more */
     free(loop->heap);
+    free(loop->scratch);
     free(loop);
+}
+
+uint8_t *loop_scratch(struct loop *loop)
+{
+    return loop->scratch;
 }
 
 uint64_t loop_now_ms(const struct loop *loop)

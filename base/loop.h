@@ -31,6 +31,11 @@ int loop_run(struct loop *loop);
 int loop_turn(struct loop *loop, int timeout_ms);
 void loop_stop(struct loop *loop, int code);
 
+/* Memory for what a callback reads and is done with before it returns: shared by all sources,
+ * so that bulk data needs none of its own for each. */
+#define LOOP_SCRATCH_BYTES (256u * 1024)
+uint8_t *loop_scratch(struct loop *loop);
+
 uint64_t loop_now_ms(const struct loop *loop); /* monotonic, as of this turn */
 
 /* Calls FN on the loop's thread in the next turn. Thread-safe; -ENOMEM, or 0. FIFO. What is

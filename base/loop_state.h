@@ -14,6 +14,7 @@ struct loop {
     bool stopping;   /* loop_stop() was called, loop_run() did not return yet */
     int code;        /* of loop_stop() */
     uint64_t now_ns; /* CLOCK_MONOTONIC as of this turn */
+    uint8_t *scratch;
 
     struct loop_timer **heap; /* armed timers, earliest first */
     size_t heap_count;

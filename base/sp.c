@@ -5,6 +5,7 @@
  * `held`. */
 #include "sp.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -313,29 +314,21 @@ static void on_handshake_late(void *ctx)
 
 int sp_sendv(struct sp *sp, const struct iovec *parts, int count)
 {
-    size_t size = 0;
-    uint64_t length;
-    uint8_t *place;
-    int result;
+    uint8_t header[SP_HEADER_MAX_BYTES] = { SP_IPC_MESSAGE };
+    struct iovec all[STREAM_PARTS_MAX];
+    uint64_t length = 0;
 
+    assert(count >= 0 && (unsigned)count < STREAM_PARTS_MAX);
     if (sp->state != SP_HANDSHAKE && sp->state != SP_READY)
         return -EPIPE;
-    for (int i = 0; i < count; i++)
-        size += parts[i].iov_len;
-    result = stream_send_place(sp->stream, sp->header_bytes + size, &place);
-    if (result < 0)
-        return result;
-    if (sp->header_bytes == SP_HEADER_MAX_BYTES)
-        *place++ = SP_IPC_MESSAGE;
-    length = htobe64(size);
-    memcpy(place, &length, sizeof(length));
-    place += sizeof(length);
     for (int i = 0; i < count; i++) {
-        if (parts[i].iov_len > 0)
-            memcpy(place, parts[i].iov_base, parts[i].iov_len);
-        place += parts[i].iov_len;
+        length += parts[i].iov_len;
+        all[i + 1] = parts[i];
     }
-    return 0;
+    length = htobe64(length);
+    memcpy(header + sp->header_bytes - sizeof(length), &length, sizeof(length));
+    all[0] = (struct iovec){ .iov_base = header, .iov_len = sp->header_bytes };
+    return stream_sendv(sp->stream, all, (unsigned)count + 1);
 }
 
 int sp_send(struct sp *sp, const void *data, size_t size)

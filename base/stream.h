@@ -2,13 +2,13 @@
  *
  * nng's callbacks run on nng's threads. They do one thing: note the completion and wake the
  * loop. All functions here and all callbacks belong to the loop's thread, so users need no
- * locks. An aborted nng send kills the connection: a send under way is never aborted but by
- * closing. */
+ * locks. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "buf.h"
 #include "loop.h"
@@ -67,9 +67,13 @@ void stream_start(struct stream *stream, const struct stream_events *events, voi
 #define STREAM_HIGH_WATER_BYTES (1024u * 1024)
 #define STREAM_LOW_WATER_BYTES (256u * 1024)
 int stream_send(struct stream *stream, const void *data, size_t size);
+/* The same of at most STREAM_PARTS_MAX parts. What is big goes out at once, as far as the
+ * socket takes it, and without a copy. */
+#define STREAM_PARTS_MAX 8u
+int stream_sendv(struct stream *stream, const struct iovec *parts, unsigned count);
 /* For messages that are larger than that; never below STREAM_QUEUE_MAX_BYTES. */
 void stream_set_queue_max(struct stream *stream, size_t queue_max_bytes);
-/* The same without a copy: *ret_place is room for exactly SIZE bytes that count as queued; the
+/* The same without parts: *ret_place is room for exactly SIZE bytes that count as queued; the
  * caller fills it before it calls anything else of this stream or returns to the loop. */
 int stream_send_place(struct stream *stream, size_t size, uint8_t **ret_place);
 size_t stream_queued_bytes(const struct stream *stream);

@@ -22,12 +22,16 @@ struct bench {
 
 /* Each adds its rows; 0, or -1 with a line on stderr. */
 int bench_router(struct bench *bench);
+int bench_stream(struct bench *bench); /* the last rows of `router` alone */
 int bench_create(struct bench *bench);
 int bench_exec(struct bench *bench);
 int bench_run(struct bench *bench);
 int bench_files(struct bench *bench);
 int bench_density(struct bench *bench);
 int bench_calls(struct bench *bench); /* only makes them */
+
+/* The rows of streams through this router. */
+int bench_stream_rows(struct bench *bench, const struct subject *subject);
 
 /* Starts router and adapter with the bench's settings and EXTRA lines below `sandbox`. */
 int bench_subject(struct bench *bench, const char *adapter, const char *extra,

@@ -8,27 +8,29 @@
 #include "proc.h"
 
 static const char usage[] =
-    "usage: sandbox-bench [OPTION]... [router|create|exec|run|files|density|calls]...\n"
+    "usage: sandbox-bench [OPTION]... [router|stream|create|exec|run|files|density|calls]...\n"
     "  --adapter PROGRAM  under test; default sandbox-qemu beside this program\n"
     "  --image NAME       default python\n"
     "  --router PROGRAM   in place of sandbox-router beside this program\n"
     "  --quick            few repetitions, to see that all of it runs\n"
     "  --count N          calls of `calls`; default 1000\n"
     "  --json FILE        the rows and the calibration as JSON\n"
-    "Without a name: all but calls, which makes --count N calls through router and mock and\n"
-    "measures nothing (bench/instructions.sh counts the router's instructions). Ratios are of "
-    "medians of one run; absolute times mean little "
-    "elsewhere.\n";
+    "Without a name: all but `stream`, the part of `router` about streams, and `calls`, which\n"
+    "makes --count N calls through router and mock and measures nothing "
+    "(bench/instructions.sh\n"
+    "counts the router's instructions). Ratios are of medians of one run; absolute times mean\n"
+    "little elsewhere.\n";
 
 static const struct {
     const char *name;
     int (*run)(struct bench *bench);
     bool only_by_name;
+    bool on_mock; /* needs neither the adapter under test nor a calibration */
 } parts[] = {
-    { "router", bench_router, false }, { "create", bench_create, false },
-    { "exec", bench_exec, false },     { "run", bench_run, false },
-    { "files", bench_files, false },   { "density", bench_density, false },
-    { "calls", bench_calls, true },
+    { "router", bench_router, false, true },    { "stream", bench_stream, true, true },
+    { "create", bench_create, false, false },   { "exec", bench_exec, false, false },
+    { "run", bench_run, false, false },         { "files", bench_files, false, false },
+    { "density", bench_density, false, false }, { "calls", bench_calls, true, true },
 };
 
 static bool wanted(size_t part, char **names, int count)
@@ -52,12 +54,19 @@ static bool all_known(char **names, int count)
     return true;
 }
 
+static bool only_on_mock(char **names, int count)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        if (wanted(i, names, count) && !parts[i].on_mock)
+            return false;
+    }
+    return true;
+}
+
 static int run(struct bench *bench, char **names, int count)
 {
     int failed = 0;
-    bool only_mock = count == 1 &&
-                     (strcmp(names[0], "router") == 0 || strcmp(names[0], "calls") == 0);
-    if (!only_mock && calibrate(bench) < 0)
+    if (!only_on_mock(names, count) && calibrate(bench) < 0)
         return 1;
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
         if (wanted(i, names, count) && parts[i].run(bench) < 0) {

@@ -17,7 +17,7 @@ static void open_window(struct channel *channel)
 
     if (!channel->reader.attached || owed == 0)
         return;
-    if (owed < CHANNEL_HELD_BYTES / 4 && channel->window > 0)
+    if (owed < CHANNEL_HELD_BYTES / 2 && channel->window > 0)
         return; /* not worth a message yet */
     channel->window += owed;
     channel->writer.events->grant(channel->writer.ctx, owed);

@@ -18,8 +18,7 @@
 #include "serve.h"
 #include "table.h"
 
-#define CHANNEL_WINDOW_MAX (1u << 30)    /* a router that grants more is broken */
-#define CHANNEL_GRANT_BYTES (64u * 1024) /* grants are collected up to this */
+#define CHANNEL_WINDOW_MAX (1u << 30) /* a router that grants more is broken */
 #define CHANNEL_REASON_MAX 512
 
 enum channel_state {
@@ -53,6 +52,7 @@ struct channel {
     bool is_writer;
     size_t window;     /* writer: what we may send; reader: what may come */
     size_t granted;    /* reader: collected, not told to the router yet */
+    size_t grant_at;   /* reader: collected up to this, for each message wakes the router */
     bool wants_window; /* writer: the owner waits for `writable` */
     struct list node;  /* in `unattached` */
 
@@ -231,6 +231,7 @@ int channel_open_reader(struct adapter *adapter, const struct channel_ref *ref,
     if (!channel)
         return sandbox_error_set(err, S218, "no memory for a channel");
     channel->window = serve_first_window(adapter_serve(adapter));
+    channel->grant_at = channel->window / 2;
     ret = channel_attach(channel, span_of_text(ref->channel_id), span_of_text(ref->access_key));
     if (ret < 0)
         channel_fail_soon(channel, strerror(-ret));
@@ -358,7 +359,7 @@ void channel_grant(struct channel *channel, size_t size)
     if (channel->state != CHANNEL_OPEN)
         return;
     channel->granted += size;
-    if (channel->granted < CHANNEL_GRANT_BYTES)
+    if (channel->granted < channel->grant_at)
         return;
     channel->window += channel->granted;
     (void)serve_send(adapter_serve(channel->channels->adapter), channel->link,

@@ -49,6 +49,8 @@ struct native_stream {
     bool aborted;
     uint64_t credit;
     struct buf incoming;
+    size_t read;    /* of `incoming` */
+    size_t granted; /* read, but not told yet */
     char code[8];
     char reason[256];
 };
@@ -340,6 +342,14 @@ int native_client_send(struct native_client *client, const struct envelope *mess
     return client_send(client, message);
 }
 
+int native_client_settle(struct native_client *client, uint32_t timeout_ms)
+{
+    int ret = client_send(client,
+                          &(struct envelope){ .kind = ENVELOPE_PING, .id = client->next_id++ });
+    client->ponged = false;
+    return ret < 0 ? ret : wait_for(client, &client->ponged, timeout_ms);
+}
+
 bool native_client_refused(const struct native_client *client)
 {
     return client->refused;
@@ -501,6 +511,17 @@ static void arm(struct native_stream *stream, uint32_t timeout_ms)
     loop_timer_arm(stream->client->deadline, timeout_ms);
 }
 
+static int send_data(struct native_stream *stream, const void *data, size_t size)
+{
+    uint8_t head[ENVELOPE_HEAD_MAX];
+    const struct iovec parts[] = {
+        { .iov_base = head, .iov_len = envelope_head(ENVELOPE_DATA, stream->id, size, head) },
+        { .iov_base = (void *)data, .iov_len = size }, /* only read */
+    };
+    return stream->client->lost ? -EPIPE
+                                : sp_sendv(stream->client->sp, parts, ARRAY_SIZE(parts));
+}
+
 int native_stream_write(struct native_stream *stream, const void *data, size_t size,
                         uint32_t timeout_ms)
 {
@@ -516,11 +537,7 @@ int native_stream_write(struct native_stream *stream, const void *data, size_t s
         size_t part = size < ENVELOPE_DATA_MAX_BYTES ? size : ENVELOPE_DATA_MAX_BYTES;
         if (part > stream->credit)
             part = stream->credit;
-        int ret = client_send(stream->client, &(struct envelope){
-                                                  .kind = ENVELOPE_DATA,
-                                                  .id = stream->id,
-                                                  .body = { next, part },
-                                              });
+        int ret = send_data(stream, next, part);
         if (ret < 0)
             return ret;
         stream->credit -= part;
@@ -543,46 +560,53 @@ bool native_stream_ended(const struct native_stream *stream)
 
 size_t native_stream_waiting(const struct native_stream *stream)
 {
-    return stream->incoming.size;
+    return stream->incoming.size - stream->read;
 }
 
 int native_stream_close(struct native_stream *stream)
 {
-    struct native_client *client = stream->client;
-    int ret = client_send(client,
+    int ret = client_send(stream->client,
                           &(struct envelope){ .kind = ENVELOPE_CLOSE, .id = stream->id });
     stream->ended = true;
-    /* The caller may never turn the loop again, and the end of a write wakes nobody: the answer
-     * to what is sent behind it tells that it has arrived. */
-    if (ret == 0)
-        ret = client_send(client,
-                          &(struct envelope){ .kind = ENVELOPE_PING, .id = client->next_id++ });
-    client->ponged = false;
-    return ret < 0 ? ret : wait_for(client, &client->ponged, PONG_TIMEOUT_MS);
+    /* The caller may never turn the loop again. */
+    return ret < 0 ? ret : native_client_settle(stream->client, PONG_TIMEOUT_MS);
+}
+
+/* Half a window at a time: each message of credit costs its receiver a wake-up. */
+static void grant(struct native_stream *stream, size_t size)
+{
+    stream->granted += size;
+    if (stream->granted < ENVELOPE_WINDOW_BYTES / 2)
+        return;
+    (void)client_send(stream->client, &(struct envelope){
+                                          .kind = ENVELOPE_CREDIT,
+                                          .id = stream->id,
+                                          .credit = stream->granted,
+                                      }); /* a lost link shows in the next read */
+    stream->granted = 0;
 }
 
 ssize_t native_stream_read(struct native_stream *stream, void *data, size_t size,
                            uint32_t timeout_ms)
 {
     arm(stream, timeout_ms);
-    while (stream->incoming.size == 0 && !stream->ended) {
+    while (native_stream_waiting(stream) == 0 && !stream->ended) {
         if (stream_turn(stream) < 0)
             return -ETIMEDOUT;
     }
     loop_timer_disarm(stream->client->deadline);
-    if (stream->incoming.size == 0)
+    if (native_stream_waiting(stream) == 0)
         return stream->aborted ? -ECONNRESET : 0;
-    if (size > stream->incoming.size)
-        size = stream->incoming.size;
-    memcpy(data, stream->incoming.data, size);
-    buf_consume(&stream->incoming, size);
-    if (!stream->ended) {
-        (void)client_send(stream->client, &(struct envelope){
-                                              .kind = ENVELOPE_CREDIT,
-                                              .id = stream->id,
-                                              .credit = size,
-                                          });
+    if (size > native_stream_waiting(stream))
+        size = native_stream_waiting(stream);
+    memcpy(data, stream->incoming.data + stream->read, size);
+    stream->read += size;
+    if (native_stream_waiting(stream) == 0 || stream->read >= ENVELOPE_WINDOW_BYTES) {
+        buf_consume(&stream->incoming, stream->read);
+        stream->read = 0;
     }
+    if (!stream->ended)
+        grant(stream, size);
     return (ssize_t)size;
 }
 

@@ -41,6 +41,9 @@ int native_client_new_with(const char *url, const struct native_client_options *
 void native_client_free(struct native_client *client);
 DEFINE_CLEANUP(struct native_client *, native_client_free)
 struct loop *native_client_loop(struct native_client *client);
+/* Sends a PING and waits for its answer: what was sent before has been taken, and what the
+ * other side said at once to it has come. 0, or -errno. */
+int native_client_settle(struct native_client *client, uint32_t timeout_ms);
 bool native_client_refused(const struct native_client *client); /* parked */
 bool native_client_lost(const struct native_client *client);
 int native_client_send(struct native_client *client, const struct envelope *message);

@@ -29,7 +29,7 @@ int stream_send(struct stream *stream, const void *data, size_t size)
     return 0;
 }
 
-int stream_send_place(struct stream *stream, size_t size, uint8_t **ret_place)
+int stream_sendv(struct stream *stream, const struct iovec *parts, unsigned count)
 {
     return -EPIPE;
 }

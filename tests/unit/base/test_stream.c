@@ -50,7 +50,7 @@ START_TEST(test_partial_sends)
 
         link_open(&link, schemes[i]);
         ck_assert_int_eq(stream_send(link.client.stream, bulk, BULK_BYTES), 0);
-        ck_assert_uint_eq(stream_queued_bytes(link.client.stream), BULK_BYTES);
+        ck_assert_uint_gt(stream_queued_bytes(link.client.stream), BULK_BYTES / 2);
         ck_assert_int_eq(stream_send(link.client.stream, "end", 3), 0);
         TURN_UNTIL(link.loop, link.server.got.size == BULK_BYTES + 3);
         ck_assert(memcmp(link.server.got.data, bulk, BULK_BYTES) == 0);
@@ -59,6 +59,60 @@ START_TEST(test_partial_sends)
         ck_assert_uint_eq(stream_queued_bytes(link.client.stream), 0);
         link_close(&link);
     }
+}
+END_TEST
+
+/* What is big goes out in its call, from where it lies, behind all that was queued before it.
+ */
+START_TEST(test_big_sends_do_not_wait)
+{
+    _cleanup_free_ uint8_t *bulk = bulk_new();
+    const struct iovec parts[] = {
+        { .iov_base = bulk, .iov_len = 9 },
+        { .iov_base = NULL, .iov_len = 0 },
+        { .iov_base = bulk + 9, .iov_len = 40000 },
+        { .iov_base = bulk + 40009, .iov_len = PART_BYTES - 40009 },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+        struct link link;
+
+        link_open(&link, schemes[i]);
+        ck_assert_int_eq(stream_send(link.client.stream, "small", 5), 0);
+        ck_assert_uint_eq(stream_queued_bytes(link.client.stream), 5);
+        ck_assert_int_eq(stream_sendv(link.client.stream, parts, 3), 0);
+        ck_assert_uint_eq(stream_queued_bytes(link.client.stream), 0);
+        ck_assert_int_eq(stream_sendv(link.client.stream, parts, 4), 0); /* the socket fills */
+        ck_assert_uint_gt(stream_queued_bytes(link.client.stream), 0);
+        ck_assert_uint_lt(stream_queued_bytes(link.client.stream), PART_BYTES);
+        ck_assert_int_eq(stream_send(link.client.stream, "end", 3), 0);
+        TURN_UNTIL(link.loop, link.server.got.size == 5 + 40009 + PART_BYTES + 3);
+        ck_assert_mem_eq(link.server.got.data, "small", 5);
+        ck_assert(memcmp(link.server.got.data + 5, bulk, 40009) == 0);
+        ck_assert(memcmp(link.server.got.data + 40014, bulk, PART_BYTES) == 0);
+        ck_assert_mem_eq(link.server.got.data + 40014 + PART_BYTES, "end", 3);
+        link_close(&link);
+    }
+}
+END_TEST
+
+/* All that lies in the socket comes in one turn, and in few pieces. */
+START_TEST(test_reads_what_is_there)
+{
+    _cleanup_free_ uint8_t *bulk = bulk_new();
+    struct link link;
+    int fd;
+
+    link_listen(&link, "ipc");
+    fd = link_connect_raw(&link);
+    TURN_UNTIL(link.loop, link.server.stream);
+    ck_assert_int_eq(send(fd, bulk, 100000, MSG_NOSIGNAL), 100000);
+    TURN_UNTIL(link.loop, link.server.got.size > 0);
+    ck_assert_uint_eq(link.server.got.size, 100000);
+    ck_assert_uint_eq(link.server.chunks, 1);
+    ck_assert(memcmp(link.server.got.data, bulk, 100000) == 0);
+    closep(&fd);
+    link_close(&link);
 }
 END_TEST
 
@@ -336,7 +390,8 @@ START_TEST(test_free_at_any_time)
 }
 END_TEST
 
-UNIT_MAIN("stream", test_both_ways, test_partial_sends, test_small_sends_of_a_turn_go_together,
+UNIT_MAIN("stream", test_both_ways, test_partial_sends, test_big_sends_do_not_wait,
+          test_reads_what_is_there, test_small_sends_of_a_turn_go_together,
           test_pause_and_resume, test_pause_inside_data, test_finish_sends_all,
           test_finish_of_an_empty_queue, test_finish_gives_up, test_queue_limit,
           test_peer_leaves, test_last_words, test_half_closed_reader,

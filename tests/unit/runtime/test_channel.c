@@ -148,10 +148,12 @@ START_TEST(test_reader_takes_and_grants)
     TURN_UNTIL(fixture.loop, end.bytes == ENVELOPE_WINDOW_BYTES);
     fixture_expect_none(ENVELOPE_CREDIT);
     channel_grant(end.channel, 1000);
-    channel_grant(end.channel, 100000);
+    channel_grant(end.channel, ENVELOPE_WINDOW_BYTES / 2 - 1001);
+    fixture_expect_none(ENVELOPE_CREDIT);
+    channel_grant(end.channel, 1);
     credit = fixture_next(ENVELOPE_CREDIT);
     ck_assert_uint_eq(credit->envelope.id, id);
-    ck_assert_uint_eq(credit->envelope.credit, 101000);
+    ck_assert_uint_eq(credit->envelope.credit, ENVELOPE_WINDOW_BYTES / 2);
     free(credit);
     send_data(id, 50000);
     send_close(id, NULL, NULL);
