@@ -2,6 +2,7 @@
  * A value that does not fit is cut and marked with "…"; the line stays well-formed. */
 #include "log.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #define LOG_LINE_BYTES 8192
 #define LOG_TAIL_BYTES 16 /* kept back: the mark, a quote, a brace, the newline */
+#define LOG_TIME_BYTES 40
 #define LOG_CUT_MARK "\xE2\x80\xA6"
 
 struct log_line {
@@ -37,6 +39,17 @@ void log_init(const char *program, enum log_format format, enum log_level max_le
     log_state.program = program;
     log_state.format = format;
     log_state.max_level = max_level;
+}
+
+int log_level_parse(const char *text, enum log_level *ret_level)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(level_names); i++) {
+        if (strcmp(text, level_names[i]) != 0)
+            continue;
+        *ret_level = (enum log_level)i;
+        return 0;
+    }
+    return -EINVAL;
 }
 
 bool log_enabled(enum log_level level)
@@ -158,22 +171,20 @@ static void line_add_field(struct log_line *line, const struct log_field *field)
     }
 }
 
-static void line_add_time(struct log_line *line)
+static void format_now(char ret_text[LOG_TIME_BYTES])
 {
-    char text[40];
     struct timespec now;
     struct tm parts;
     size_t size;
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)gmtime_r(&now.tv_sec, &parts);
-    size = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
-    (void)snprintf(text + size, sizeof(text) - size, ".%03ldZ", now.tv_nsec / 1000000);
-    line_add_word(line, "ts", text);
+    size = strftime(ret_text, LOG_TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &parts);
+    (void)snprintf(ret_text + size, LOG_TIME_BYTES - size, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-void log_write(enum log_level level, const char *event, const struct log_field *fields,
-               unsigned count)
+void log_write_from(const struct log_source *source, enum log_level level, const char *event,
+                    const struct log_field *fields, unsigned count)
 {
     struct log_line line;
     bool json = log_state.format == LOG_FORMAT_JSON;
@@ -183,13 +194,23 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     line.full = false;
     if (json)
         (void)line_add(&line, "{", 1);
-    line_add_time(&line);
+    line_add_word(&line, "ts", source->time);
     line_add_word(&line, "level", level_names[level]);
-    line_add_word(&line, "prog", log_state.program);
+    line_add_word(&line, "prog", source->program);
     line_add_word(&line, "event", event);
     for (unsigned i = 0; i < count; i++)
         line_add_field(&line, &fields[i]);
     line_close(&line, json ? "}\n" : "\n");
     written = write(STDERR_FILENO, line.text, line.size);
     (void)written; /* a log that cannot be written has nobody to tell */
+}
+
+void log_write(enum log_level level, const char *event, const struct log_field *fields,
+               unsigned count)
+{
+    char now[LOG_TIME_BYTES];
+
+    format_now(now);
+    log_write_from(&(struct log_source){ .time = now, .program = log_state.program }, level,
+                   event, fields, count);
 }

@@ -30,8 +30,17 @@ struct log_field {
 /* PROGRAM is borrowed for ever. Without this call: key=value, LOG_INFO, program "-". */
 void log_init(const char *program, enum log_format format, enum log_level max_level);
 bool log_enabled(enum log_level level);
+int log_level_parse(const char *text, enum log_level *ret_level); /* 0 or -EINVAL */
 void log_write(enum log_level level, const char *event, const struct log_field *fields,
                unsigned count);
+
+/* The same, said by another program at a time of its own, which is written as it stands. */
+struct log_source {
+    const char *time;
+    const char *program;
+};
+void log_write_from(const struct log_source *source, enum log_level level, const char *event,
+                    const struct log_field *fields, unsigned count);
 
 /* log_event(LOG_INFO, "binding_state", log_text("from", a), log_text("to", b)); */
 #define log_event(level, event, ...)                                                           \

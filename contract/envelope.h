@@ -31,6 +31,8 @@ enum envelope_kind {
 };
 
 #define ENVELOPE_WINDOW_BYTES (256u * 1024)
+/* A traceparent of W3C's version 00; a longer one is passed on, but not logged. */
+#define ENVELOPE_TRACE_LOGGED_BYTES 55u
 #define ENVELOPE_DATA_MAX_BYTES (64u * 1024)
 #define ENVELOPE_FEATURES_MAX 64
 #define ENVELOPE_NO_DEADLINE UINT64_MAX

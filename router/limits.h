@@ -66,7 +66,7 @@
 #define SUPERVISE_STOP_MS 10000u
 
 /* What a managed adapter says goes into our log: bytes of a line, lines in a second. */
-#define OUTPUT_LINE_MAX_BYTES 4096u
+#define OUTPUT_LINE_MAX_BYTES 8192u
 #define OUTPUT_LINES_PER_SECOND 200u
 /* Outputs still open, those of earlier processes included (their children may hold them). */
 #define OUTPUTS_MAX 16u

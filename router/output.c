@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "limits.h"
 #include "log.h"
+#include "log_relay.h"
 
 #define CUT_MARK "…"
 
@@ -67,7 +68,8 @@ static void end_line(struct output *output)
     if (output->cut)
         (void)buf_append_text(&output->line, CUT_MARK); /* a lost mark is no loss */
     text = buf_text(&output->line);
-    if (text && output->line.size > 0 && may_log(output))
+    if (text && output->line.size > 0 && may_log(output) &&
+        !log_relay(output->name, text, output->line.size))
         log_event(LOG_INFO, "adapter_log", log_text("adapter", output->name),
                   log_text("line", text));
     buf_clear(&output->line);

@@ -11,7 +11,6 @@
 #include "router.h"
 
 #define SLOTS_AT_FIRST 64u
-#define TRACE_LOGGED_BYTES 55u           /* version 00 of W3C's; a longer one is not logged */
 #define SCRATCH_KEEP_BYTES (256u * 1024) /* a bigger message's memory is given back */
 
 static const bool moves[PENDING_STATE_MAX][PENDING_STATE_MAX] = {
@@ -44,9 +43,9 @@ static const char *op_text(const struct pending *pending)
 
 static void log_forwarded(const struct pending *pending, struct span traceparent)
 {
-    char trace[TRACE_LOGGED_BYTES + 1] = "";
+    char trace[ENVELOPE_TRACE_LOGGED_BYTES + 1] = "";
 
-    if (traceparent.data && traceparent.size <= TRACE_LOGGED_BYTES)
+    if (traceparent.data && traceparent.size <= ENVELOPE_TRACE_LOGGED_BYTES)
         memcpy(trace, traceparent.data, traceparent.size);
     log_event(LOG_DEBUG, "call_forwarded", log_uint("call", pending_id(pending)),
               log_text("op", op_text(pending)), log_text("adapter", pending->adapter->name),

@@ -57,6 +57,8 @@ struct request {
     uint64_t began_ms;
     size_t body_bytes;
     char *name;
+    char traceparent[ENVELOPE_TRACE_LOGGED_BYTES +
+                     1]; /* for the log; "": none, or too long for it */
     struct snapshot *snapshot;
     const struct operation *operation; /* NULL: in no table, or not found yet */
     void *body;                        /* struct of operation->request */
@@ -163,6 +165,17 @@ static char *copy_name(struct span operation)
     return name;
 }
 
+static void keep_traceparent(struct request *request, struct span traceparent)
+{
+    if (traceparent.data && traceparent.size <= ENVELOPE_TRACE_LOGGED_BYTES)
+        memcpy(request->traceparent, traceparent.data, traceparent.size);
+}
+
+static const char *logged_traceparent(const struct request *request)
+{
+    return request->traceparent[0] ? request->traceparent : NULL;
+}
+
 static int request_new(struct requests *requests, uint64_t link, const struct envelope *call,
                        struct request **ret_request)
 {
@@ -184,6 +197,7 @@ static int request_new(struct requests *requests, uint64_t link, const struct en
     request->id = call->id;
     request->began_ms = loop_now_ms(adapter_loop(requests->adapter));
     request->body_bytes = call->body.size;
+    keep_traceparent(request, call->traceparent);
     request->snapshot = snapshot_ref(adapter_snapshot(requests->adapter));
     loop_notice_init(&request->cancel_notice, on_deferred_cancel, request);
     list_append(&requests->all, &request->node);
@@ -277,7 +291,8 @@ static void request_cancel(struct request *request)
         return; /* with a key it runs to its end (contract 2.4) */
     request_set_state(request, REQUEST_CANCELLED);
     log_event(LOG_DEBUG, "call_cancelled", log_uint("call", request->id),
-              log_text("op", request->name));
+              log_text("op", request->name),
+              log_text("traceparent", logged_traceparent(request)));
     cancel = take_ptr(request->cancel);
     if (cancel)
         cancel(request->cancel_ctx);
@@ -373,7 +388,8 @@ static void request_answer(struct request *request, enum sandbox_code code, stru
     log_event(code == SANDBOX_OK ? LOG_DEBUG : LOG_INFO, "call_answered",
               log_uint("call", request->id), log_text("op", request->name),
               log_text("code", code == SANDBOX_OK ? NULL : error_info_get(code)->code),
-              log_uint("duration_ms", now_ms - request->began_ms));
+              log_uint("duration_ms", now_ms - request->began_ms),
+              log_text("traceparent", logged_traceparent(request)));
     request->cancel = NULL;
     idempotency_answered(request, code, body->data, body->size);
     request_set_state(request, REQUEST_ANSWERED);

@@ -1,5 +1,6 @@
 /* test_log.c - lines that stay lines whatever is in their values. */
 #include "log.h"
+#include "log_relay.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -135,5 +136,100 @@ START_TEST(test_many_fields)
 }
 END_TEST
 
-UNIT_MAIN("log", test_key_value_line, test_json_line, test_levels, test_nothing_forges_a_line,
+#define RELAYED(line) CAPTURE(ck_assert(log_relay("two", line, strlen(line))))
+
+/* What one process writes is in the log of another as if that had written it, in either format.
+ */
+START_TEST(test_relayed_lines)
+{
+    static const char key_value[] = "ts=2026-01-02T03:04:05.678Z level=warn prog=one "
+                                    "event=it_happened who=\"a \\\"b\\\\\\u000a\" "
+                                    "n=-5 big=18446744073709551615 none=-";
+    static const char json[] =
+        "{\"ts\":\"2026-01-02T03:04:05.678Z\",\"level\":\"warn\",\"prog\":\"one\",\"event\":"
+        "\"it_happened\",\"who\":\"a \\\"b\\\\\\u000a\",\"n\":-5,\"big\":18446744073709551615,"
+        "\"none\":\"-\"}";
+    char wanted[512];
+
+    log_init("unit", LOG_FORMAT_KEY_VALUE, LOG_INFO);
+    (void)snprintf(wanted, sizeof(wanted), "%s\n", key_value);
+    memcpy(strstr(wanted, "prog=one"), "prog=two", 8);
+    ck_assert_str_eq(RELAYED(key_value), wanted);
+    ck_assert_ptr_nonnull(strstr(RELAYED(json), " prog=two event=it_happened who=\"a \\\"b"));
+    log_init("unit", LOG_FORMAT_JSON, LOG_INFO);
+    (void)snprintf(wanted, sizeof(wanted), "%s\n", json);
+    memcpy(strstr(wanted, "\"one\""), "\"two\"", 5);
+    ck_assert_str_eq(RELAYED(json), wanted);
+    ck_assert_str_eq(RELAYED(key_value), wanted);
+}
+END_TEST
+
+START_TEST(test_relayed_levels)
+{
+    log_init("unit", LOG_FORMAT_KEY_VALUE, LOG_WARN);
+    ck_assert_str_eq(RELAYED("ts=2026-01-02T03:04:05.678Z level=info prog=a event=e"), "");
+    ck_assert_str_ne(RELAYED("ts=2026-01-02T03:04:05.678Z level=error prog=a event=e"), "");
+}
+END_TEST
+
+#define HEAD "ts=2026-01-02T03:04:05.678Z level=warn prog=a event=e"
+#define JSON_HEAD                                                                              \
+    "{\"ts\":\"2026-01-02T03:04:05.678Z\",\"level\":\"warn\",\"prog\":\"a\",\"event\":\"e\""
+
+/* All that is not a line of a log is left to the caller. */
+START_TEST(test_no_lines_of_a_log)
+{
+    static const char *const lines[] = {
+        "",
+        " ",
+        "plain text",
+        "=",
+        "ts=",
+        "a=b",
+        "level=warn ts=2026-01-02T03:04:05.678Z prog=a event=e",
+        "ts=2026-01-02T03:04:05.678Z level=loud prog=a event=e",
+        "ts=yesterday level=warn prog=a event=e",
+        "ts=2026-01-02T03:04:05.678Z level=warn prog=a event=E!",
+        "ts=2026-01-02T03:04:05.678Z level=warn prog=a",
+        HEAD " ",
+        HEAD "  a=b",
+        HEAD " a",
+        HEAD " A=b",
+        HEAD " a=",
+        HEAD " a=b\"c",
+        HEAD " a=\"b",
+        HEAD " a=\"b\\",
+        HEAD " a=\"b\"c",
+        HEAD " a=\"\\q\"",
+        HEAD " a=\"\\u0000\"",
+        HEAD " a=\"\xff\"",
+        HEAD " a=\"\x01\"",
+        "{",
+        "{}",
+        "{\"ts\":1}",
+        JSON_HEAD,
+        JSON_HEAD ",\"a\":[]}",
+        JSON_HEAD ",\"a\":true}",
+        JSON_HEAD ",\"a b\":1}",
+        JSON_HEAD ",\"a\":\"\\u0000\"}",
+    };
+    char many[1024] = HEAD;
+
+    log_init("unit", LOG_FORMAT_KEY_VALUE, LOG_DEBUG);
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        bool told = false;
+        const char *line = CAPTURE(told = log_relay("two", lines[i], strlen(lines[i])));
+
+        ck_assert_msg(!told && line[0] == '\0', "told: %s", lines[i]);
+    }
+    for (int i = 0; i < 40; i++)
+        (void)strcat(many, " a=1");
+    ck_assert(!log_relay("two", many, strlen(many)));
+    ck_assert(!log_relay("two words", HEAD, strlen(HEAD)));
+    ck_assert(!log_relay("two", HEAD "\0", sizeof(HEAD)));
+}
+END_TEST
+
+UNIT_MAIN("log", test_relayed_lines, test_relayed_levels, test_no_lines_of_a_log,
+          test_key_value_line, test_json_line, test_levels, test_nothing_forges_a_line,
           test_long_values_are_cut, test_many_fields)
