@@ -20,28 +20,75 @@ static void *raw_writer(void *ctx)
     return NULL;
 }
 
-/* MiB/s of 64 KiB writes through a socket pair. */
-static double raw_socket(size_t total)
+struct relay {
+    int from, to;
+};
+
+/* Copies and does nothing else: what a program in between costs at least. */
+static void *raw_relay(void *ctx)
 {
-    int fds[2];
-    pthread_t thread;
+    const struct relay *relay = ctx;
     static uint8_t chunk[CHUNK_BYTES];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ||
-        pthread_create(&thread, NULL, raw_writer, &fds[0]) != 0)
-        return 0;
+    ssize_t size;
+    while ((size = recv(relay->from, chunk, sizeof(chunk), 0)) > 0 &&
+           send(relay->to, chunk, (size_t)size, MSG_NOSIGNAL) == size)
+        ;
+    (void)shutdown(relay->from, SHUT_RD); /* ends the writer by EPIPE */
+    return NULL;
+}
+
+/* MiB/s of what FD gives, up to TOTAL; then no more is taken from it. */
+static double raw_reader(int fd, size_t total)
+{
+    static uint8_t chunk[CHUNK_BYTES];
     double start = bench_now_ms();
     size_t got = 0;
     while (got < total) {
-        ssize_t count = recv(fds[1], chunk, sizeof(chunk), 0);
+        ssize_t count = recv(fd, chunk, sizeof(chunk), 0);
         if (count <= 0)
             break;
         got += (size_t)count;
     }
     double ms = bench_now_ms() - start;
-    (void)close(fds[1]); /* ends the writer by EPIPE */
-    (void)pthread_join(thread, NULL);
-    (void)close(fds[0]); /* nothing is left in it */
+    (void)shutdown(fd, SHUT_RD); /* the same */
     return (double)got / 1048576 / ms * 1000;
+}
+
+/* 64 KiB writes through a socket pair. */
+static double raw_socket(size_t total)
+{
+    int fds[2];
+    pthread_t writer;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ||
+        pthread_create(&writer, NULL, raw_writer, &fds[0]) != 0)
+        return 0;
+    double rate = raw_reader(fds[1], total);
+    (void)pthread_join(writer, NULL);
+    (void)close(fds[0]); /* nothing is left in them */
+    (void)close(fds[1]);
+    return rate;
+}
+
+/* The same through two, with a thread between them. */
+static double relayed_socket(size_t total)
+{
+    int first[2], second[2];
+    pthread_t writer, between;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, first) < 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, second) < 0)
+        return 0;
+    struct relay relay = { .from = first[1], .to = second[0] };
+    if (pthread_create(&writer, NULL, raw_writer, &first[0]) != 0 ||
+        pthread_create(&between, NULL, raw_relay, &relay) != 0)
+        return 0;
+    double rate = raw_reader(second[1], total);
+    (void)pthread_join(between, NULL);
+    (void)pthread_join(writer, NULL);
+    (void)close(first[0]); /* nothing is left in them */
+    (void)close(first[1]);
+    (void)close(second[0]);
+    (void)close(second[1]);
+    return rate;
 }
 
 struct writer {
@@ -112,16 +159,19 @@ static double router_stream(const struct subject *subject, size_t total)
 
 int bench_stream_rows(struct bench *bench, const struct subject *subject)
 {
-    struct samples raw = { 0 }, stream = { 0 };
+    struct samples raw = { 0 }, relayed = { 0 }, stream = { 0 };
     size_t total = (bench->quick ? 16u : 256u) * 1024 * 1024;
     for (int round = 0; round < (bench->quick ? 1 : 5); round++) {
         (void)samples_add(&raw, raw_socket(total));                /* fewer at worst */
+        (void)samples_add(&relayed, relayed_socket(total));        /* the same */
         (void)samples_add(&stream, router_stream(subject, total)); /* the same */
     }
     report_add(&bench->report, "router.raw_socket", &raw, "MiB/s", NULL);
+    report_add(&bench->report, "router.raw_relay", &relayed, "MiB/s", "router.raw_socket");
     report_add(&bench->report, "router.stream", &stream, "MiB/s", "router.raw_socket");
     int ret = samples_percentile(&stream, 1) > 0 ? 0 : -1;
     samples_done(&raw);
+    samples_done(&relayed);
     samples_done(&stream);
     return ret;
 }
