@@ -1,6 +1,7 @@
 /* interrupt.c - see interrupt.h. */
 #include "interrupt.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 static void on_signal(void *ctx, int signal_number)
@@ -12,10 +13,10 @@ static void on_signal(void *ctx, int signal_number)
     interrupt->caught = signal_number;
 }
 
+static const int signals[INTERRUPT_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+
 int interrupt_init(struct interrupt *interrupt, struct loop *loop)
 {
-    static const int signals[INTERRUPT_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
-
     *interrupt = (struct interrupt){ 0 };
     for (int i = 0; i < INTERRUPT_SIGNALS; i++) {
         int result = loop_signal_new(loop, signals[i], on_signal, interrupt,
@@ -35,4 +36,15 @@ void interrupt_done(struct interrupt *interrupt)
         loop_signal_free(interrupt->sources[i]);
         interrupt->sources[i] = NULL;
     }
+}
+
+void interrupt_release(struct interrupt *interrupt)
+{
+    sigset_t set;
+
+    interrupt_done(interrupt);
+    (void)sigemptyset(&set); /* these cannot fail with such arguments */
+    for (int i = 0; i < INTERRUPT_SIGNALS; i++)
+        (void)sigaddset(&set, signals[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -14,3 +14,6 @@ struct interrupt {
 /* Call before there are threads. 0 or -errno. */
 int interrupt_init(struct interrupt *interrupt, struct loop *loop);
 void interrupt_done(struct interrupt *interrupt);
+/* When nothing is left that a signal would have to end in order: it ends the process again,
+ * even one that waits for a reader. */
+void interrupt_release(struct interrupt *interrupt);

@@ -77,6 +77,7 @@ static int call(struct client *client, const struct client_request *request,
     int code;
 
     if (outcome == CLIENT_ANSWERED) {
+        interrupt_release(&client->interrupt);
         code = print_answer(&call, request->function);
         client_close(client);
     } else if (outcome == CLIENT_INTERRUPTED) {

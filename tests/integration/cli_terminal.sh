@@ -156,6 +156,18 @@ slow stop before 500
 "$on_terminal" bye ^C -- iii sandbox run python -- echo bye >"$work/screen" 2>&1
 ends "Ctrl-C while it stops" 130 $?
 
+# An answer that nobody reads does not hold the process.
+id=$(iii sandbox create python)
+exec 7<>"$work/go"
+iii trigger sandbox::exec "sandbox_id=$id" 'argv=["head", "-c", "500000", "/dev/zero"]' >"$work/go" &
+pid=$!
+ok "a long answer begins" read -r -t 30 -N 1 -u 7 line
+kill -TERM $pid
+wait $pid
+is "SIGTERM ends it" $? 143
+exec 7>&-
+iii sandbox stop "$id" >/dev/null
+
 # Nobody reads: a signal is heard all the same, and a reader that leaves ends it.
 mkfifo "$work/unread"
 exec 7<>"$work/unread"
