@@ -172,10 +172,10 @@ START_TEST(test_answers)
     ck_assert_str_eq(buf_text(&recorded.results[0].transcript), "{\"a\": 1}\n");
     ck_assert_int_eq(recorded.results[1].verdict, VERDICT_SKIP);
     suite_done(&recorded);
-    buf_done(&first.transcript);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_lt(answers_read(&theirs, path, &recorded), 0);
     ck_assert_int_lt(answers_write(&mine, "/nonexistent/answers"), 0);
+    buf_done(&first.transcript);
 }
 END_TEST
 
