@@ -66,16 +66,24 @@ static void spend_credit(struct channel *channel, size_t size)
     channel_moved(channel);
 }
 
+/* An adapter has no text: it is dropped, and costs none of the credit that only bytes bring
+ * back. */
+static bool reader_takes_text(const struct channel *channel)
+{
+    return channel->reader.events->text != NULL;
+}
+
 static void pump_text(struct channel *channel, struct message *own_message)
 {
     const struct channel_end *reader = &channel->reader;
 
-    spend_credit(channel, own_message->size);
+    if (reader_takes_text(channel))
+        spend_credit(channel, own_message->size);
     channel->message_count--;
     channel->held_bytes -= own_message->size;
     channel->set->held_bytes -= own_message->size;
     list_remove(&own_message->node);
-    if (reader->events->text)
+    if (reader_takes_text(channel))
         reader->events->text(reader->ctx, own_message->data, own_message->size);
     free(own_message);
 }
@@ -110,7 +118,7 @@ static bool pump_step(struct channel *channel)
         return false;
     message = LIST_ENTRY(channel->messages.next, struct message, node);
     if (message->is_text) {
-        if (channel->credit == 0 && message->size > 0)
+        if (reader_takes_text(channel) && channel->credit == 0 && message->size > 0)
             return false;
         pump_text(channel, message);
         return true;

@@ -101,6 +101,11 @@ static void scene_close(struct scene *scene)
     buf_done(&scene->writer.bytes);
 }
 
+/* As an adapter is told: bytes alone. */
+static const struct channel_events textless_events = { .data = on_data,
+                                                       .grant = on_grant,
+                                                       .closed = on_closed };
+
 static int attach(struct scene *scene, enum channel_direction direction, bool native)
 {
     struct ear *ear = direction == CHANNEL_READ ? &scene->reader : &scene->writer;
@@ -110,7 +115,7 @@ static int attach(struct scene *scene, enum channel_direction direction, bool na
         .direction = direction,
         .windowed = native,
         .whole_messages = !native,
-        .events = &ear_events,
+        .events = native ? &textless_events : &ear_events,
         .ctx = ear,
     };
 
@@ -367,6 +372,28 @@ START_TEST(test_small_pieces_join)
 }
 END_TEST
 
+START_TEST(test_text_costs_an_adapter_nothing)
+{
+    static const uint8_t note[1000];
+    struct scene scene;
+
+    scene_open(&scene, 0);
+    ck_assert_int_eq(attach(&scene, CHANNEL_WRITE, false), 0);
+    ck_assert_int_eq(attach(&scene, CHANNEL_READ, true), 0);
+    for (int i = 0; i < 1000; i++) /* without any grant: none of it waits */
+        ck_assert_int_eq(channel_write_text(scene.writer.end, note, sizeof(note)), 0);
+    ck_assert_uint_eq(channel_set_held_bytes(scene.set), 0);
+    channel_grant(scene.reader.end, 3);
+    ck_assert_int_eq(channel_write_text(scene.writer.end, note, sizeof(note)), 0);
+    ck_assert_int_eq(write_text(&scene, "abc"), 0);
+    channel_finish(scene.writer.end);
+    ck_assert_str_eq(buf_text(&scene.reader.bytes), "abc");
+    ck_assert(scene.reader.closed);
+    ck_assert_int_eq(scene.reader.close, CHANNEL_CLOSE_CLEAN);
+    scene_close(&scene);
+}
+END_TEST
+
 START_TEST(test_expiry)
 {
     struct scene scene;
@@ -432,4 +459,5 @@ END_TEST
 
 UNIT_MAIN("router.channel", test_attach, test_clean_end, test_empty_stream, test_abort,
           test_credit_is_kept, test_long_stream, test_writer_without_window,
-          test_small_pieces_join, test_expiry, test_stall, test_limit)
+          test_small_pieces_join, test_text_costs_an_adapter_nothing, test_expiry, test_stall,
+          test_limit)
