@@ -80,10 +80,15 @@ static int child_namespaces(const struct confine *confine)
 
 static int child_limits(const struct confine *confine)
 {
-    const struct rlimit files = { confine->open_files_max, confine->open_files_max };
     const struct rlimit none = { 0, 0 };
+    struct rlimit files = { 0 };
 
     (void)write_text("/proc/self/oom_score_adj", OOM_SCORE_ADJ); /* may be forbidden to raise */
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return -errno;
+    if (files.rlim_max > confine->open_files_max) /* lowered only: to raise may be forbidden */
+        files.rlim_max = confine->open_files_max;
+    files.rlim_cur = files.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &files) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
         return -errno;
     return 0;

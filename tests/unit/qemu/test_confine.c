@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +84,20 @@ START_TEST(test_privileges)
     if (confine.is_root)
         ck_assert_ptr_nonnull(strstr(text, "\nCapBnd:\t0000000000000000\n"));
     ck_assert_str_eq(run("ulimit -c", NULL, 0), "0\n");
+    confine_done(&confine);
+}
+END_TEST
+
+/* Each test is a process of its own, so the limit stays here. */
+START_TEST(test_limits)
+{
+    const struct rlimit few = { 64, 64 };
+
+    setup();
+    confine.landlock = 0;
+    ck_assert_str_eq(run("ulimit -Hn; ulimit -Sn", NULL, 0), "256\n256\n");
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    ck_assert_str_eq(run("ulimit -Hn; ulimit -Sn", NULL, 0), "64\n64\n");
     confine_done(&confine);
 }
 END_TEST
@@ -234,5 +249,5 @@ START_TEST(test_bad_settings)
 }
 END_TEST
 
-UNIT_MAIN("qemu_confine", test_privileges, test_network, test_files, test_program_elsewhere,
-          test_user, test_settings, test_bad_settings)
+UNIT_MAIN("qemu_confine", test_privileges, test_limits, test_network, test_files,
+          test_program_elsewhere, test_user, test_settings, test_bad_settings)
