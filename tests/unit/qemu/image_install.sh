@@ -179,6 +179,13 @@ boot "$work/agent"
 ok "another agent, another initramfs" test "$(sed -n 's/^initrd //p' "$work/out")" != "$initrd"
 ok "no agent is refused" refused boot "$work/none"
 ok "a dynamic agent is refused" refused boot /bin/true
+given() {
+    "$helpers/boot-install" --cache "$work/boot" --agent "$work/agent" --disk-mb 64 \
+        "--$1" "$work/none" >"$work/out" 2>"$work/err" && return 1
+    grep -qxF "sandbox.qemu.$1: no file $work/none" "$work/err"
+}
+ok "a kernel that is not there is named" given kernel
+ok "so is an initramfs" given initrd
 ok "nothing temporary stays" test -z "$(find "$work/boot" -name 'tmp-*')"
 
 echo "$failures failed"
