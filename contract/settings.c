@@ -69,7 +69,7 @@ static int sections_choose(const struct yaml_node *root, char *error,
     struct sections inner = sections_find(yaml_get(root, "engine"), "engine");
 
     if (root->kind != YAML_MAP && root->kind != YAML_NULL)
-        return settings_fail(&top, root->line, "expected a map");
+        return settings_fail_type(&top, root, "a map");
     if (sections_found(&outer) && sections_found(&inner)) {
         const char *key = outer.sandbox ? "sandbox" : "workers." WORKER_KEY;
         struct setting_place place = setting_place_inner(&top, key);

@@ -31,10 +31,27 @@ int settings_fail(const struct setting_place *place, unsigned line, const char *
     va_end(arguments);
     show_key(&key, place);
     shown = buf_text(&key);
-    (void)snprintf(place->error, SETTINGS_ERROR_MAX, "%u: %.200s: %s", line, shown ? shown : "",
-                   why);
+    if (shown && shown[0])
+        (void)snprintf(place->error, SETTINGS_ERROR_MAX, "%u: %.200s: %s", line, shown, why);
+    else
+        (void)snprintf(place->error, SETTINGS_ERROR_MAX, "%u: %s", line, why);
     buf_done(&key);
     return -EINVAL;
+}
+
+int settings_fail_type(const struct setting_place *place, const struct yaml_node *node,
+                       const char *wanted)
+{
+    static const char *const shown[] = {
+        [YAML_NULL] = "nothing", [YAML_LIST] = "a list", [YAML_MAP] = "a map"
+    };
+    const char *quote = node->quoted ? "\"" : "";
+
+    if (node->kind != YAML_SCALAR)
+        return settings_fail(place, node->line, "expected %s, got %s", wanted,
+                             shown[node->kind]);
+    return settings_fail(place, node->line, "expected %s, got %s%.100s%s", wanted, quote,
+                         node->text, quote);
 }
 
 #define NAME_MAX_BYTES 48

@@ -16,9 +16,12 @@ static inline struct setting_place setting_place_inner(const struct setting_plac
     return (struct setting_place){ .parent = parent, .key = key, .error = parent->error };
 }
 
-/* settings_fail.c. Both write `LINE: KEY: why` and return -EINVAL. */
+/* settings_fail.c. All write `LINE: KEY: why` and return -EINVAL. */
 int settings_fail(const struct setting_place *place, unsigned line, const char *format, ...)
     _printf_(3, 4);
+/* NODE is of another type than WANTED ("an integer"): the text shows what it is. */
+int settings_fail_type(const struct setting_place *place, const struct yaml_node *node,
+                       const char *wanted);
 /* KEY is none of the rows; the text names the row that was probably meant. */
 int settings_fail_unknown(const struct setting_place *place, const struct yaml_node *key,
                           const struct setting_row *rows, size_t row_count);

@@ -35,7 +35,7 @@ static int read_bool(const struct setting_place *place, const struct yaml_node *
                      const struct setting_row *row, void *member)
 {
     if (yaml_as_bool(node, member) < 0)
-        return settings_fail(place, node->line, "expected true or false");
+        return settings_fail_type(place, node, "true or false");
     return 0;
 }
 
@@ -46,7 +46,7 @@ static int read_u64(const struct setting_place *place, const struct yaml_node *n
     int result = yaml_as_u64(node, &value);
 
     if (result == -EINVAL)
-        return settings_fail(place, node->line, "expected an integer");
+        return settings_fail_type(place, node, "an integer");
     if (result < 0 || value < row->min || value > row->max)
         return settings_fail(place, node->line,
                              "expected an integer from %" PRIu64 " to %" PRIu64 ", got %.32s",
@@ -95,7 +95,7 @@ static int check_text(const struct setting_place *place, const struct yaml_node 
     size_t size;
 
     if (!is_text(node))
-        return settings_fail(place, node->line, "expected text");
+        return settings_fail_type(place, node, "text");
     size = strlen(node->text);
     if (row->max > 0 && (size < row->min || size > row->max))
         return settings_fail(place, node->line,
@@ -107,7 +107,7 @@ static int check_text(const struct setting_place *place, const struct yaml_node 
 static int check_path(const struct setting_place *place, const struct yaml_node *node)
 {
     if (!is_text(node) || node->text[0] != '/')
-        return settings_fail(place, node->line, "expected an absolute path");
+        return settings_fail_type(place, node, "an absolute path");
     return 0;
 }
 
@@ -133,7 +133,7 @@ static int read_texts(const struct setting_place *place, const struct yaml_node 
     struct text_list *list = member;
 
     if (node->kind != YAML_LIST)
-        return settings_fail(place, node->line, "expected a list");
+        return settings_fail_type(place, node, "a list");
     list->items = calloc(node->count ? node->count : 1, sizeof(*list->items));
     if (!list->items)
         return -ENOMEM;
@@ -163,7 +163,7 @@ static int read_map(const struct setting_place *place, const struct yaml_node *n
     struct setting_map *map = member;
 
     if (node->kind != YAML_MAP)
-        return settings_fail(place, node->line, "expected a map");
+        return settings_fail_type(place, node, "a map");
     map->items = calloc(node->count ? node->count : 1, sizeof(*map->items));
     if (!map->items)
         return -ENOMEM;
@@ -173,7 +173,7 @@ static int read_map(const struct setting_place *place, const struct yaml_node *n
         const struct yaml_node *value = node->items[i];
 
         if (!is_text(value) || !value->text[0])
-            return settings_fail(&inner, value->line, "expected text that is not empty");
+            return settings_fail_type(&inner, value, "text that is not empty");
         if (copy_text(node->keys[i]->text, &pair->key) < 0 ||
             copy_text(value->text, &pair->value) < 0)
             return -ENOMEM;
@@ -202,7 +202,7 @@ static int read_caps(const struct setting_place *place, const struct yaml_node *
     struct setting_caps *caps = member;
 
     if (node->kind != YAML_MAP)
-        return settings_fail(place, node->line, "expected a map");
+        return settings_fail_type(place, node, "a map");
     caps->items = calloc(node->count ? node->count : 1, sizeof(*caps->items));
     if (!caps->items)
         return -ENOMEM;
@@ -244,7 +244,7 @@ static int read_section(const struct setting_place *place, const struct yaml_nod
                         const struct setting_row *row, void *member)
 {
     if (node->kind != YAML_MAP)
-        return settings_fail(place, node->line, "expected a map");
+        return settings_fail_type(place, node, "a map");
     *(const struct yaml_node **)member = node;
     return 0;
 }
@@ -307,7 +307,7 @@ int settings_read_rows(const struct setting_place *place, const struct yaml_node
 {
     if (!is_absent(map)) {
         if (map->kind != YAML_MAP)
-            return settings_fail(place, map->line, "expected a map");
+            return settings_fail_type(place, map, "a map");
         if (check_keys(place, map, rows, row_count) < 0)
             return -EINVAL;
     }
