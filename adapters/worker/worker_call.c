@@ -249,6 +249,11 @@ static bool key_busy(const struct judged *judged)
 /* Answers, or begins the job, and then the call is consumed; or ERR is set. */
 static void judge(struct judged *judged, struct sandbox_error *err)
 {
+    if (judged->call->workers->ending) {
+        (void)sandbox_error_set(err, S300, "state_key %s: the adapter is shutting down",
+                                judged->state_key);
+        return;
+    }
     if (check_source(judged, err) < 0 || read_state(judged, err) < 0)
         return;
     if (!judged->start && is_prepared(judged)) {

@@ -36,7 +36,8 @@ struct workers {
     struct list calls;        /* struct worker_call that are judged in the next turn */
     struct loop_notice judge; /* deferred */
 
-    void (*stopped)(void *ctx); /* NULL: the adapter does not end */
+    bool ending;                /* the adapter ends: nothing begins any more */
+    void (*stopped)(void *ctx); /* told when all has ended; NULL: it was, or nobody asked */
     void *stopped_ctx;
     struct loop_notice check; /* whether all has ended */
 };

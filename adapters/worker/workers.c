@@ -383,6 +383,7 @@ void workers_stop_all(struct workers *workers, void (*done)(void *ctx), void *ct
         done(ctx);
         return;
     }
+    workers->ending = true;
     workers->stopped = done;
     workers->stopped_ctx = ctx;
     LIST_FOREACH(node, &workers->keys)
