@@ -47,13 +47,17 @@ static bool open_ref(struct play *play, const char *ref, bool write, struct nati
     return opened;
 }
 
-static bool open_web_writer(struct play *play, const char *ref, struct web_writer **ret)
+/* The writer's end, at the front that the case wants. */
+static bool open_writer(struct play *play, const char *ref, struct played_stream *played)
 {
+    if (!played->at_web)
+        return open_ref(play, ref, true, &played->stream);
     json_t *value = json_loads(ref, 0, NULL);
-    const char *id = json_string_value(json_object_get(value, "channel_id"));
-    const char *key = json_string_value(json_object_get(value, "access_key"));
+    const char *id, *key;
     uint16_t port = subject_web_port(play->subject);
-    bool opened = id && key && port && web_writer_open(port, id, key, ret) == 0;
+    bool opened = json_unpack(value, "{s:s, s:s}", "channel_id", &id, "access_key", &key) ==
+                      0 &&
+                  port && web_writer_open(port, id, key, &played->web) == 0;
     json_decref(value);
     return opened;
 }
@@ -124,11 +128,10 @@ static struct played_stream *writer_of(struct play *play, const char *name, stru
     char variable[64];
     snprintf(variable, sizeof(variable), "%s.writer", name);
     const char *ref = variables_get(&play->variables, variable, strlen(variable));
-    bool attached = played->at_web ? open_web_writer(play, ref, &played->web)
-                                   : open_ref(play, ref, true, &played->stream);
-    if (!attached)
-        (void)buf_append_text(why, " the writer could not attach");
-    return attached ? played : NULL;
+    if (open_writer(play, ref, played))
+        return played;
+    (void)buf_append_text(why, " the writer could not attach");
+    return NULL;
 }
 
 static int write_data(const struct played_stream *played, const void *data, size_t size)
