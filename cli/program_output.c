@@ -1,27 +1,36 @@
 /* program_output.c - see program_output.h. */
 #include "program_output.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "client_output.h"
 #include "json_scan.h"
 #include "output.h"
 #include "sandbox_call.h"
 
-static int write_stream(struct span reply, const char *name, int fd)
+static int write_stream(struct client *client, struct span reply, const char *name, int fd)
 {
     _cleanup_(buf_done)
     struct buf text = { 0 };
     int result = output_member_text(reply, name, &text);
 
-    return result == 0 ? output_write(fd, text.data, text.size) : result;
+    return result == 0 ? client_output(client, fd, text.data, text.size) : result;
 }
 
-static int write_streams(struct span reply)
+/* EXIT_CODE_DONE: both are written. Else the exit code, after saying why. */
+static int write_streams(struct client *client, struct span reply)
 {
-    int result = write_stream(reply, "stdout", STDOUT_FILENO);
+    int result = write_stream(client, reply, "stdout", STDOUT_FILENO);
 
-    return result == 0 ? write_stream(reply, "stderr", STDERR_FILENO) : result;
+    if (result == 0)
+        result = write_stream(client, reply, "stderr", STDERR_FILENO);
+    if (result == -EINTR)
+        return 128 + client->interrupt.caught;
+    return result < 0
+               ? sandbox_complain("cannot write the program's output: %s", strerror(-result))
+               : EXIT_CODE_DONE;
 }
 
 static void tell_truncated(struct span reply, const char *key, const char *stream,
@@ -49,7 +58,7 @@ static int exit_code_of(struct span reply)
 }
 
 /* A timeout comes with what was written last. */
-static int tell_error(const struct client *client, const struct client_call *call)
+static int tell_error(struct client *client, const struct client_call *call)
 {
     _cleanup_(buf_done)
     struct buf json = { 0 };
@@ -62,27 +71,27 @@ static int tell_error(const struct client *client, const struct client_call *cal
         return sandbox_outcome(client, call, CLIENT_ANSWERED, "", 0);
     partial = json_get(envelope, "partial");
     if (partial.data && json_kind(partial) == JSON_OBJECT) {
-        code = write_streams(partial);
-        if (code < 0)
-            return sandbox_complain("%s", strerror(-code));
+        code = write_streams(client, partial);
+        if (code != EXIT_CODE_DONE)
+            return code;
         tell_all_truncated(partial, "its beginning is missing");
     }
     (void)sandbox_outcome(client, call, CLIENT_ANSWERED, "", 0); /* always a failure here */
     return EXIT_CODE_TIMED_OUT;
 }
 
-int program_output(const struct client *client, const struct client_call *call)
+int program_output(struct client *client, const struct client_call *call)
 {
     struct span reply = sandbox_result(call);
-    int result;
+    int code;
 
     if (call->is_error)
         return tell_error(client, call);
     if (json_kind(reply) != JSON_OBJECT)
         return sandbox_complain("the reply is no object");
-    result = write_streams(reply);
-    if (result < 0)
-        return sandbox_complain("cannot write the program's output: %s", strerror(-result));
+    code = write_streams(client, reply);
+    if (code != EXIT_CODE_DONE)
+        return code;
     tell_all_truncated(reply, "its end is missing");
     return exit_code_of(reply);
 }

@@ -5,7 +5,7 @@
 
 /* Of an answered sandbox::exec: its stdout and stderr on ours (the last of them on S200), a
  * line for each truncated stream, errors as sandbox_call.h tells them. The exit code. */
-int program_output(const struct client *client, const struct client_call *call);
+int program_output(struct client *client, const struct client_call *call);
 
 /* Of a streamed one, whose output is on ours already: RESULT is what its result_stream said.
  * The exit code, after telling an error. */

@@ -196,7 +196,17 @@ kill -TERM "$pid"
 wait "$pid"
 is "a signal ends one whose stdin does not end" $? 143
 exec 8>&-
+mkfifo "$work/unread"
+exec 8<>"$work/unread"
+iii sandbox run python -- sh -c 'yes | head -c 500000' </dev/null >"$work/unread" 2>/dev/null &
+pid=$!
+ok "an output that nobody reads begins" read -r -t 30 -N 1 -u 8 line
+kill -TERM "$pid"
+wait "$pid"
+is "a signal ends it" $? 143
+exec 8>&-
 run 0 "stop" iii sandbox stop "$id"
+is "nothing is left of either" "$(live)" 0
 
 # Completion; the shells themselves are in cli_completion.sh.
 for shell in bash zsh fish; do
