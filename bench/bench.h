@@ -13,6 +13,7 @@ struct bench {
     const char *router_program;
     const char *adapter; /* program under test */
     const char *mock;    /* sandbox-mock, for the router's rows */
+    const char *bare;    /* the adapter with a relay that does nothing of its own */
     const char *image;
     const char *settings; /* further YAML lines of sandbox.settings, or NULL */
     size_t count;         /* calls of bench_calls() */
@@ -28,7 +29,8 @@ int bench_exec(struct bench *bench);
 int bench_run(struct bench *bench);
 int bench_files(struct bench *bench);
 int bench_density(struct bench *bench);
-int bench_calls(struct bench *bench); /* only makes them */
+int bench_network(struct bench *bench); /* wants `bare` */
+int bench_calls(struct bench *bench);   /* only makes them */
 
 /* The rows of streams through this router. */
 int bench_stream_rows(struct bench *bench, const struct subject *subject);

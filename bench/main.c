@@ -8,18 +8,22 @@
 #include "proc.h"
 
 static const char usage[] =
-    "usage: sandbox-bench [OPTION]... [router|stream|create|exec|run|files|density|calls]...\n"
+    "usage: sandbox-bench [OPTION]...\n"
+    "                     [router|stream|create|exec|run|files|density|network|calls]...\n"
     "  --adapter PROGRAM  under test; default sandbox-qemu beside this program\n"
+    "  --bare PROGRAM     the adapter that `network` is compared with; default of the build\n"
     "  --image NAME       default python\n"
     "  --router PROGRAM   in place of sandbox-router beside this program\n"
     "  --quick            few repetitions, to see that all of it runs\n"
     "  --count N          calls of `calls`; default 1000\n"
     "  --json FILE        the rows and the calibration as JSON\n"
-    "Without a name: all but `stream`, the part of `router` about streams, and `calls`, which\n"
-    "makes --count N calls through router and mock and measures nothing "
-    "(bench/instructions.sh\n"
-    "counts the router's instructions). Ratios are of medians of one run; absolute times mean\n"
-    "little elsewhere.\n";
+    "Without a name: all but `stream`, the part of `router` about streams, `network`, which "
+    "wants\n"
+    "a build's folder for the adapter with a relay that does nothing of its own, and `calls`,\n"
+    "which makes --count N calls through router and mock and measures nothing\n"
+    "(bench/instructions.sh counts the router's instructions). Ratios are of medians of one "
+    "run;\n"
+    "absolute times mean little elsewhere.\n";
 
 static const struct {
     const char *name;
@@ -30,7 +34,8 @@ static const struct {
     { "router", bench_router, false, true },    { "stream", bench_stream, true, true },
     { "create", bench_create, false, false },   { "exec", bench_exec, false, false },
     { "run", bench_run, false, false },         { "files", bench_files, false, false },
-    { "density", bench_density, false, false }, { "calls", bench_calls, true, true },
+    { "density", bench_density, false, false }, { "network", bench_network, true, false },
+    { "calls", bench_calls, true, true },
 };
 
 static bool wanted(size_t part, char **names, int count)
@@ -80,24 +85,34 @@ static int run(struct bench *bench, char **names, int count)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "adapter", required_argument, NULL, 'a' }, { "image", required_argument, NULL, 'i' },
-        { "json", required_argument, NULL, 'j' },    { "router", required_argument, NULL, 'r' },
-        { "count", required_argument, NULL, 'c' },   { "quick", no_argument, NULL, 'q' },
-        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+        { "adapter", required_argument, NULL, 'a' },
+        { "image", required_argument, NULL, 'i' },
+        { "json", required_argument, NULL, 'j' },
+        { "router", required_argument, NULL, 'r' },
+        { "count", required_argument, NULL, 'c' },
+        { "quick", no_argument, NULL, 'q' },
+        { "bare", required_argument, NULL, 'b' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
-    char router[4096], adapter[4096], mock[4096];
+    char router[4096], adapter[4096], mock[4096], bare[4096];
     const char *folder = proc_self_directory(), *json = NULL;
     static struct bench bench;
     int option;
     snprintf(router, sizeof(router), "%s/sandbox-router", folder ? folder : ".");
     snprintf(adapter, sizeof(adapter), "%s/sandbox-qemu", folder ? folder : ".");
     snprintf(mock, sizeof(mock), "%s/sandbox-mock", folder ? folder : ".");
-    bench = (struct bench){
-        .router_program = router, .adapter = adapter, .mock = mock, .image = "python"
-    };
+    snprintf(bare, sizeof(bare), "%s/../bench-bare/bin/sandbox-qemu", folder ? folder : ".");
+    bench = (struct bench){ .router_program = router,
+                            .adapter = adapter,
+                            .mock = mock,
+                            .bare = bare,
+                            .image = "python" };
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'a')
             bench.adapter = optarg;
+        else if (option == 'b')
+            bench.bare = optarg;
         else if (option == 'i')
             bench.image = optarg;
         else if (option == 'r')
