@@ -19,7 +19,8 @@
 #define TAG_MAX_BYTES 128
 #define DIGEST_HEX_BYTES 64
 
-static const char *const source_kind_names[] = { "debian", "registry", "oci", "rootfs" };
+static const char *const source_kind_names[] = { "debian", "registry", "oci", "docker-archive",
+                                                 "rootfs" };
 static_assert(ARRAY_SIZE(source_kind_names) == SOURCE_KIND_MAX, "a name for each kind");
 
 static _printf_(2, 3) int bad(char why[SOURCE_WHY_MAX], const char *format, ...)
@@ -223,6 +224,48 @@ static int parse_registry(const char *text, const struct text_list *insecure_reg
     return ret < 0 ? ret : take_reference(&parts, insecure_registries, source);
 }
 
+/* docker-archive:/absolute/path.tar[:[HOST[:PORT]/]REPO:TAG] */
+
+static int parse_archive_name(const char *name, struct source *source, char *why)
+{
+    const char *tag = strrchr(name, ':');
+    const char *slash = strchr(name, '/');
+    _cleanup_free_ char *repository = tag ? strndup(name, (size_t)(tag - name)) : NULL;
+    const char *rest = repository;
+
+    if (!tag || strchr(tag, '/'))
+        return bad(why, "%s has no tag", name);
+    if (!repository)
+        return -ENOMEM;
+    if (check_tag(tag + 1, why) < 0)
+        return -EINVAL;
+    if (slash && memchr(name, ':', (size_t)(slash - name))) { /* a host with its port */
+        _cleanup_free_ char *host = strndup(name, (size_t)(slash - name));
+
+        if (!host)
+            return -ENOMEM;
+        if (check_host(host, why) < 0)
+            return -EINVAL;
+        rest = repository + (slash + 1 - name);
+    }
+    if (check_repository(rest, why) < 0)
+        return -EINVAL;
+    source->tag = strdup(tag + 1);
+    source->repository = take_ptr(repository);
+    return source->tag ? 0 : -ENOMEM;
+}
+
+static int parse_archive(const char *text, struct source *source, char *why)
+{
+    size_t size = strcspn(text, ":");
+
+    if (*text != '/')
+        return bad(why, "%s is no absolute path", text);
+    if (copy_part(&source->path, text, size) < 0)
+        return -ENOMEM;
+    return text[size] ? parse_archive_name(text + size + 1, source, why) : 0;
+}
+
 /* oci:/absolute/dir[:TAG], rootfs:/absolute/path */
 
 static int parse_path(const char *path, bool has_tag, struct source *source, char *why)
@@ -249,9 +292,8 @@ static int parse_kind(const char *text, const struct text_list *insecure_registr
         const char *prefix;
         enum source_kind kind;
     } prefixes[] = {
-        { "debian:", SOURCE_DEBIAN },
-        { "docker://", SOURCE_REGISTRY },
-        { "oci:", SOURCE_OCI },
+        { "debian:", SOURCE_DEBIAN }, { "docker://", SOURCE_REGISTRY },
+        { "oci:", SOURCE_OCI },       { "docker-archive:", SOURCE_DOCKER_ARCHIVE },
         { "rootfs:", SOURCE_ROOTFS },
     };
 
@@ -268,6 +310,8 @@ static int parse_kind(const char *text, const struct text_list *insecure_registr
     switch (source->kind) {
     case SOURCE_DEBIAN:
         return parse_debian(text, source, why);
+    case SOURCE_DOCKER_ARCHIVE:
+        return parse_archive(text, source, why);
     case SOURCE_OCI:
     case SOURCE_ROOTFS:
         return parse_path(text, source->kind == SOURCE_OCI, source, why);
@@ -310,6 +354,11 @@ int source_format(const struct source *source, struct buf *to)
     case SOURCE_OCI:
         return buf_printf(to, "oci:%s%s%s", source->path, source->tag ? ":" : "",
                           source->tag ? source->tag : "");
+    case SOURCE_DOCKER_ARCHIVE:
+        if (!source->tag)
+            return buf_printf(to, "docker-archive:%s", source->path);
+        return buf_printf(to, "docker-archive:%s:%s:%s", source->path, source->repository,
+                          source->tag);
     case SOURCE_ROOTFS:
         return buf_printf(to, "rootfs:%s", source->path);
     default:

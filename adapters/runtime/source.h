@@ -6,7 +6,14 @@
 #include "buf.h"
 #include "tables.h"
 
-enum source_kind { SOURCE_DEBIAN, SOURCE_REGISTRY, SOURCE_OCI, SOURCE_ROOTFS, SOURCE_KIND_MAX };
+enum source_kind {
+    SOURCE_DEBIAN,
+    SOURCE_REGISTRY,
+    SOURCE_OCI,
+    SOURCE_DOCKER_ARCHIVE,
+    SOURCE_ROOTFS,
+    SOURCE_KIND_MAX
+};
 
 /* The members that a kind does not have are NULL. */
 struct source {
@@ -14,10 +21,10 @@ struct source {
     char *suite;      /* debian */
     char *packages;   /* debian: comma-separated */
     char *host;       /* registry: HOST[:PORT] */
-    char *repository; /* registry */
-    char *tag;        /* registry, oci; NULL: none */
+    char *repository; /* registry; docker-archive: with its host, NULL: none */
+    char *tag;        /* registry, oci, docker-archive; NULL: none */
     char *digest;     /* registry: sha256:…; NULL: none */
-    char *path;       /* oci, rootfs: absolute */
+    char *path;       /* oci, docker-archive, rootfs: absolute */
     bool insecure;    /* registry: plain HTTP is allowed */
 };
 

@@ -4,6 +4,7 @@
 set -uo pipefail
 
 helpers=$1
+oci_layout=$(dirname "$0")/../../support/oci_layout.py
 work=$(mktemp -d /tmp/test-image-install.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -141,6 +142,78 @@ for part in '.layers[0]' .config; do
     ok "$part with another digest is refused" refused make_image oci "oci:$layout:t"
     ok "by name" said "[Dd]igest"
 done
+
+# A saved archive, as another tool writes it.
+skopeo copy --quiet "oci:$layout.kept:t" "docker-archive:$work/saved.tar:own/image:1" >/dev/null
+for name in "" :own/image:1; do
+    ok "a saved archive$name becomes an image" make_image docker-archive \
+        "docker-archive:$work/saved.tar$name"
+    ok "with its configuration beside it" done_well "config.json root.erofs"
+    ok "its files are there" test "$(cat "$work/seen/bin/sh")" = script
+done
+ok "one without the wanted image is refused" refused make_image docker-archive \
+    "docker-archive:$work/saved.tar:other:1"
+ok "a missing one is refused" refused make_image docker-archive "docker-archive:$work/none.tar"
+ok "by name" said "$work/none.tar does not exist"
+
+# Layers that no tool would write. hostile NAME [VALUE...] < LAYERS
+hostile() {
+    local name=$1
+    shift
+    rm -rf "${work:?}/$name"
+    python3 "$oci_layout" "$work/$name" t "$@"
+    make_image oci "oci:$work/$name:t"
+}
+shell='{"name":"bin","type":"dir"},{"name":"bin/sh","data":"x"}'
+before=$(find "$work/outside" -printf '%p %i %n %m %s\n')
+same_outside() {
+    [ "$(find "$work/outside" -printf '%p %i %n %m %s\n')" = "$before" ] &&
+        [ "$(cat "$work/outside/kept")" = kept ]
+}
+dots=../../../../../../../..
+hostile names <<JSON
+[[$shell, {"name":"$work/outside/absolute"}, {"name":"$dots$work/outside/dots"},
+  {"name":"way","type":"link","link":"$work/outside"}, {"name":"way/through"},
+  {"name":"up","type":"link","link":"$dots$work/outside"}],
+ [{"name":"up/later"}, {"name":"way/.wh.kept"}, {"name":"$dots$work/outside/.wh.kept"},
+  {"name":"way/.wh..wh..opq"}]]
+JSON
+ok "names and links of layers stay inside" same_outside
+hostile hard <<JSON
+[[$shell, {"name":"hard","type":"hard","link":"$dots$work/outside/kept"}]]
+JSON
+ok "a hard link out of the tree is none" same_outside
+hostile links <<JSON
+[[$shell, {"name":"etc","type":"link","link":"$work/outside"},
+  {"name":"tmp","type":"link","link":"$work/outside/tmp"},
+  {"name":"var","type":"link","link":"$work/outside"},
+  {"name":"work","type":"link","link":"$work/outside"}]]
+JSON
+ok "nor is what the packing makes outside" same_outside
+hostile workdir workdir=/work/made <<JSON
+[[$shell, {"name":"work","type":"link","link":"$dots$work/outside"}]]
+JSON
+ok "nor the working directory" same_outside
+if [ "$(id -u)" -eq 0 ]; then
+    hostile special <<JSON
+[[$shell, {"name":"disk","type":"block"}, {"name":"mem","type":"char"},
+  {"name":"su","data":"x","mode":"6755","uid":33}]]
+JSON
+    ok "devices of layers do not come along" look
+    ok "and are not in the image" test -z "$(find "$work/seen" -name disk -o -name mem)"
+    ok "a file keeps its owner" test -n "$(find "$work/seen" -name su -uid 33)"
+fi
+ok "nothing of them stays" test "$(cd "$work/image" && echo *)" = "config.json root.erofs"
+
+# What a configuration says.
+ok "a user that is not there stops nobody" hostile config user=nobody-of-that-name \
+    workdir=srv/own env=PATH=/opt/bin:/bin env=EMPTY= <<<"[[$shell]]"
+look
+ok "its folder is made" test -d "$work/seen/srv/own"
+ok "its environment is kept" test "$(jq -c . "$work/image/config.json")" = \
+    '{"env":["PATH=/opt/bin:/bin","EMPTY="],"workdir":"/srv/own"}'
+ok "layers without bin are refused" refused hostile empty <<<'[[{"name":"etc","type":"dir"}]]'
+ok "by name" said "no bin"
 
 ok "an unknown argument is refused" refused make_image rootfs "rootfs:$tree" --frobnicate
 
