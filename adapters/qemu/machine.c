@@ -409,6 +409,11 @@ int64_t machine_last_payload(const struct machine *machine)
     return network ? network_last_payload(network) : -1;
 }
 
+uint64_t machine_disk_bytes(const struct machine *machine)
+{
+    return machine->vm ? vm_disk_bytes(machine->vm) : 0;
+}
+
 void machine_free(struct machine *machine)
 {
     if (!machine)

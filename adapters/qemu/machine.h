@@ -22,4 +22,5 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
                   struct sandbox_error *err);
 int machine_kill(struct machine *machine, struct sandbox_error *err);
 int64_t machine_last_payload(const struct machine *machine);
+uint64_t machine_disk_bytes(const struct machine *machine);
 void machine_free(struct machine *machine);

@@ -175,6 +175,11 @@ static const char *qemu_image_flavor(const struct backend *backend)
     return "erofs-1"; /* root.erofs of image-install; another layout, another number */
 }
 
+static const char *qemu_scratch_directory(const struct backend *backend)
+{
+    return backend->scratch_directory;
+}
+
 static bool qemu_own_operation(struct backend *backend, const char *operation,
                                struct request *request)
 {
@@ -198,6 +203,8 @@ const struct backend_ops qemu_backend_ops = {
     .machine_start = machine_start,
     .machine_kill = machine_kill,
     .machine_last_payload = machine_last_payload,
+    .scratch_directory = qemu_scratch_directory,
+    .machine_disk_bytes = machine_disk_bytes,
     .machine_free = machine_free,
     .own_operation = qemu_own_operation,
     .stop = qemu_stop,

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include "log.h"
 #include "network.h"
 #include "vm_state.h"
+
+#define ST_BLOCK_BYTES 512 /* of stat(2), whatever the file system */
 
 #define RESTORE_TIMEOUT_MS 20000u
 
@@ -76,6 +79,15 @@ struct qmp *vm_qmp(struct vm *vm)
 const struct network *vm_network(const struct vm *vm)
 {
     return vm->network;
+}
+
+uint64_t vm_disk_bytes(const struct vm *vm)
+{
+    struct stat status;
+
+    return vm->disk_fd >= 0 && fstat(vm->disk_fd, &status) == 0
+               ? (uint64_t)status.st_blocks * ST_BLOCK_BYTES
+               : 0;
 }
 
 int vm_agent_fd(const struct vm *vm)
@@ -288,6 +300,7 @@ static void vm_release(struct vm *vm)
     loop_io_free(vm->agent_io);
     closep(&vm->console_fd);
     closep(&vm->agent_fd);
+    closep(&vm->disk_fd);
     closep(&vm->agent_peer_fd);
     list_remove(&vm->node);
     free(vm);

@@ -58,6 +58,8 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
            void *ctx, struct vm **ret_vm, struct sandbox_error *err);
 
 enum vm_state vm_state(const struct vm *vm);
+/* Room that its disk takes, if that is thrown away with it. */
+uint64_t vm_disk_bytes(const struct vm *vm);
 const char *vm_name(const struct vm *vm);
 pid_t vm_pid(const struct vm *vm);
 /* Milliseconds from its start until VM_UP, or until now. */

@@ -179,6 +179,10 @@ static int vm_start(struct vm *vm, const struct vm_spec *spec)
 
     if (result == 0 && spec->shape.network && spec->mode != QEMU_TEMPLATE)
         result = network_new(vm->backend, vm->name, &vm->network);
+    if (result == 0 && !spec->lasting && spec->disk_fd >= 0) {
+        vm->disk_fd = fcntl(spec->disk_fd, F_DUPFD_CLOEXEC, 0);
+        result = vm->disk_fd < 0 ? -errno : 0;
+    }
     if (result == 0)
         result = vm_arguments(vm, spec, &arguments);
     if (result == 0)
@@ -210,6 +214,7 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
         .state = spec->mode == QEMU_CLONE ? VM_RESTORING : VM_BOOTING,
         .agent_fd = -1,
         .agent_peer_fd = -1,
+        .disk_fd = -1,
         .console_fd = -1,
         .began_ms = loop_now_ms(backend->loop),
     };

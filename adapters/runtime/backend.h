@@ -101,6 +101,10 @@ struct backend_ops {
     /* Whole seconds on the loop's clock (loop_now_ms / 1000) of the last network payload; -1
      * none. */
     int64_t (*machine_last_payload)(const struct machine *machine);
+    /* The folder in whose file system the writable layers grow, and what that of MACHINE takes
+     * there. Both NULL: they take no room of a disk. */
+    const char *(*scratch_directory)(const struct backend *backend);
+    uint64_t (*machine_disk_bytes)(const struct machine *machine);
     /* Deletes scratch files; only after `gone`. */
     void (*machine_free)(struct machine *machine);
 

@@ -8,6 +8,7 @@
 #include "caps.h"
 #include "catalog.h"
 #include "codec.h"
+#include "disk_room.h"
 #include "handlers.h"
 #include "idempotency.h"
 #include "image_cache.h"
@@ -98,7 +99,7 @@ static void creation_boot(struct creation *creation)
     const struct adapter_settings *settings = request_settings(creation->request);
     const struct boot_spec spec = {
         .timeout_ms = settings->boot_timeout_ms,
-        .disk_mb = settings->max_disk_mb,
+        .disk_mb = sandbox_spec(creation->sandbox)->disk_mb,
         .env = &creation->body->env,
     };
     struct sandbox_error err = { 0 };
@@ -145,6 +146,7 @@ static void effective_spec(const struct create_request *body,
         .name = body->name,
         .cpus = body->has_cpus ? body->cpus : settings->default_cpus,
         .memory_mb = body->has_memory_mb ? body->memory_mb : settings->default_memory_mb,
+        .disk_mb = settings->max_disk_mb,
         .network = body->network,
         .idle_timeout_secs = body->has_idle_timeout_secs ? body->idle_timeout_secs
                                                          : settings->default_idle_timeout_secs,
@@ -159,7 +161,8 @@ static int creation_check(struct creation *creation, struct sandbox_error *err)
     const struct sandbox_spec *spec = sandbox_spec(creation->sandbox);
 
     if (catalog_check(settings, body->image, &creation->source, err) < 0 ||
-        caps_check(settings, body->image, spec->cpus, spec->memory_mb, err) < 0)
+        caps_check(settings, body->image, spec->cpus, spec->memory_mb, err) < 0 ||
+        disk_room_check(request_adapter(creation->request), settings, err) < 0)
         return -1;
     return env_check(&body->env, err);
 }

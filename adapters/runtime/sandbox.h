@@ -29,6 +29,7 @@ struct sandbox_spec {
     const char *name;  /* NULL: none */
     uint32_t cpus;
     uint32_t memory_mb;
+    uint32_t disk_mb; /* limit of the writable layer */
     bool network;
     uint64_t idle_timeout_secs;
 };

@@ -68,6 +68,16 @@ static int64_t backend_machine_last_payload(const struct machine *machine)
     return fixture.machines->machine_last_payload(machine);
 }
 
+static const char *backend_scratch_directory(const struct backend *backend)
+{
+    return fixture.scratch_directory;
+}
+
+static uint64_t backend_machine_disk_bytes(const struct machine *machine)
+{
+    return fixture.disk_bytes;
+}
+
 static void backend_machine_free(struct machine *machine)
 {
     fixture.machines->machine_free(machine);
@@ -94,6 +104,8 @@ const struct backend_ops fixture_ops = {
     .machine_start = backend_machine_start,
     .machine_kill = backend_machine_kill,
     .machine_last_payload = backend_machine_last_payload,
+    .scratch_directory = backend_scratch_directory,
+    .machine_disk_bytes = backend_machine_disk_bytes,
     .machine_free = backend_machine_free,
     .own_operation = backend_own_operation,
     .features = fixture.features,

@@ -2,6 +2,7 @@
  */
 #include <string.h>
 
+#include "disk_room.h"
 #include "scene.h"
 #include "unit.h"
 
@@ -113,6 +114,48 @@ START_TEST(test_caps_of_the_machine)
     scene_expect(scene_call("create", "{\"image\":\"img\"}"), "S400",
                  "memory_mb 4000000000 exceeds max_memory_mb");
     scene_close();
+}
+END_TEST
+
+/* No disk holds 4 PiB more. */
+START_TEST(test_room_of_layers)
+{
+    char id[37];
+
+    scene_open("");
+    scene_create("", id);
+    fixture.scratch_directory = "/tmp";
+    fixture_write_settings("    max_disk_mb: 4294967295\n"
+                           "    image_allowlist: [img]\n"
+                           "    custom_images: {img: 'rootfs:/nowhere/img'}\n");
+    adapter_reload(fixture.adapter);
+    scene_expect(scene_call("create", "{\"image\":\"img\"}"), "S400",
+                 "max_disk_mb 4294967295: the writable layers of 2 sandboxes, this one "
+                 "included, may grow by 429497");
+    fixture.scratch_directory = NULL;
+    scene_create("", id);
+    scene_close();
+}
+END_TEST
+
+START_TEST(test_judgement_of_room)
+{
+    struct adapter_settings settings = { .max_disk_mb = 100, .disk_promise_percent = 100 };
+    const uint64_t mib = 1024 * 1024;
+    struct sandbox_error err = { 0 };
+
+    ck_assert_int_eq(disk_room_judge(&settings, "/x", 1000 * mib, 10, 1000 * mib, &err), 0);
+    ck_assert_int_eq(disk_room_judge(&settings, "/x", 1000 * mib + 1, 10, 1000 * mib, &err),
+                     -1);
+    ck_assert_int_eq(err.code, S400);
+    ck_assert_ptr_nonnull(strstr(err.message, "max_disk_mb 100: the writable layers of 10"));
+    ck_assert_ptr_nonnull(strstr(err.message, "/x has 1000 MiB free"));
+    sandbox_error_done(&err);
+    settings.disk_promise_percent = 200;
+    ck_assert_int_eq(disk_room_judge(&settings, "/x", 2000 * mib, 20, 1000 * mib, &err), 0);
+    settings.disk_promise_percent = 50;
+    ck_assert_int_eq(disk_room_judge(&settings, "/x", 501 * mib, 20, 1000 * mib, &err), -1);
+    sandbox_error_done(&err);
 }
 END_TEST
 
@@ -296,7 +339,8 @@ START_TEST(test_shutdown_while_creating)
 END_TEST
 
 UNIT_MAIN("create", test_reply_and_progress, test_what_the_guest_is_told,
-          test_no_network_no_rewriting, test_checks, test_caps_of_the_machine, test_places,
+          test_no_network_no_rewriting, test_checks, test_caps_of_the_machine,
+          test_room_of_layers, test_judgement_of_room, test_places,
           test_a_failed_check_gives_its_place_back, test_machine_ends_while_booting,
           test_boot_outcome, test_boot_timeout, test_agent_of_another_protocol,
           test_agent_that_breaks_off, test_unkillable_after_a_failed_boot,
