@@ -15,7 +15,7 @@ run_packages=(
 )
 test_packages=(
     clang llvm libclang-rt-dev clang-format clang-tidy
-    valgrind socat shellcheck git procps iproute2 zsh fish
+    valgrind socat shellcheck docker-registry git procps iproute2 zsh fish
 )
 
 # Debian's npm draws in several hundred packages: only where there is none at all.
@@ -54,6 +54,10 @@ trap 'rm -f "$log"' EXIT
 
 echo "setup.sh: installing ${#missing[@]} packages: ${missing[*]}" >&2
 export DEBIAN_FRONTEND=noninteractive
+# The tests run their own registry; that of the package shall not begin to serve this machine.
+case " ${missing[*]} " in
+*" docker-registry "*) "${as_root[@]}" systemctl mask docker-registry.service >/dev/null 2>&1 || true ;;
+esac
 # A failing third-party source must not stop us: the install below tells what is really missing.
 "${as_root[@]}" apt-get update -qq >"$log" 2>&1 || sed 's/^/  /' "$log" >&2
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \

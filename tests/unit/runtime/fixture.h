@@ -35,8 +35,8 @@ struct fixture {
                           struct request *request);
     const char *features[4];
     const struct backend_ops *machines; /* its machine_* are used; NULL: no machine starts */
-    const char *scratch_directory; /* of the writable layers; NULL: they take no room */
-    uint64_t disk_bytes;           /* what each of them takes */
+    const char *scratch_directory;      /* of the writable layers; NULL: they take no room */
+    uint64_t disk_bytes;                /* what each of them takes */
     struct fault fault;
     bool has_fault;
     unsigned reloads;
