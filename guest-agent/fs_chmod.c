@@ -1,6 +1,7 @@
 /* fs_chmod.c - chmod (contract 8.6). */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -78,6 +79,15 @@ static int change_below(const struct change *change, int root_fd, const struct p
     return result < 0 ? fs_error(err, -result, walk_path(walk)) : 0;
 }
 
+/* The kernel takes this id for "keep it"; nobody can own anything under it. */
+static int check_owner(const char *field, bool is_given, uint32_t id, struct sandbox_error *err)
+{
+    if (!is_given || id != UINT32_MAX)
+        return 0;
+    return sandbox_error_set(err, S210, "`%s` wants 0 to %" PRIu32 ", got %" PRIu32, field,
+                             UINT32_MAX - 1, id);
+}
+
 int fs_chmod(struct job *job, const struct fs_chmod_request *request,
              struct fs_chmod_reply *reply, struct sandbox_error *err)
 {
@@ -91,7 +101,9 @@ int fs_chmod(struct job *job, const struct fs_chmod_request *request,
     int result;
 
     if (path_init(&path, "path", request->path, err) < 0 ||
-        mode_parse(request->mode, &change.mode, err) < 0)
+        mode_parse(request->mode, &change.mode, err) < 0 ||
+        check_owner("uid", request->has_uid, request->uid, err) < 0 ||
+        check_owner("gid", request->has_gid, request->gid, err) < 0)
         return -1;
     fd = open(path.text, O_PATH | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &status) < 0)

@@ -356,6 +356,27 @@ START_TEST(chmod_rules)
 }
 END_TEST
 
+/* chown(2) would keep the owner and succeed. */
+START_TEST(chmod_refuses_the_id_that_means_none)
+{
+    struct fs_chmod_request request = {
+        .path = at("f"),
+        .mode = (char *)(uintptr_t) "0600",
+        .has_uid = true,
+        .uid = UINT32_MAX,
+    };
+    struct fs_chmod_reply reply = { 0 };
+
+    shell("echo a > f; chmod 0644 f");
+    ck_assert_int_eq(CODE(fs_chmod(NULL, &request, &reply, &err)), S210);
+    request.has_uid = false;
+    request.has_gid = true;
+    request.gid = UINT32_MAX;
+    ck_assert_int_eq(CODE(fs_chmod(NULL, &request, &reply, &err)), S210);
+    ck_assert_uint_eq(mode_of("f"), 0644);
+}
+END_TEST
+
 START_TEST(chmod_sets_the_owner_first)
 {
     struct fs_chmod_request request = {
@@ -739,6 +760,7 @@ int main(void)
     tcase_add_test(cases, rm_spares_what_is_mounted);
     tcase_add_test(cases, deep_trees);
     tcase_add_test(cases, chmod_rules);
+    tcase_add_test(cases, chmod_refuses_the_id_that_means_none);
     tcase_add_test(cases, chmod_sets_the_owner_first);
     tcase_add_test(cases, mv_table);
     tcase_add_test(cases, mv_of_one_of_two_names);
