@@ -210,7 +210,10 @@ static int run(const struct options *options)
     int result = EXIT_FAILURE;
 
     if (options->ready_fd >= 0 && ready_open(&daemon.ready, options->ready_fd) < 0) {
-        (void)complain("--ready-fd names no descriptor that is open for writing");
+        (void)snprintf(error, sizeof(error),
+                       "--ready-fd %d is no descriptor that is open for writing",
+                       options->ready_fd);
+        (void)complain(error);
         return EXIT_FAILURE;
     }
     if (settings_load(options->config, &daemon.settings, error) < 0) {

@@ -26,7 +26,10 @@ static int choice(const char *option, const char *value, const char *const *name
         if (strcmp(value, names[i]) == 0)
             return (int)i;
     }
-    (void)fprintf(stderr, "sandbox-router: --%s does not know %s\n", option, value);
+    (void)fprintf(stderr, "sandbox-router: --%s wants", option);
+    for (size_t i = 0; i < count; i++)
+        (void)fprintf(stderr, "%s %s", i > 0 ? " or" : "", names[i]);
+    (void)fprintf(stderr, ", got %s\n", value);
     return -1;
 }
 

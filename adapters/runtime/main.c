@@ -63,6 +63,20 @@ static int parse_log_level(const char *text, struct command_line *ret)
     return word < 0 ? -EINVAL : 0;
 }
 
+/* What comes after is nng's to judge. */
+static bool is_router_url(const char *text)
+{
+    static const char *const schemes[] = { "ipc://", "tcp://", "tls+tcp://" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+        size_t size = strlen(schemes[i]);
+
+        if (strncmp(text, schemes[i], size) == 0 && text[size])
+            return true;
+    }
+    return false;
+}
+
 /* -1: go on; else the exit code. */
 static int parse_option(int option, const char *program, struct command_line *ret)
 {
@@ -123,6 +137,13 @@ static int parse_command_line(int argc, char **argv, const char *program,
     }
     if (optind < argc) {
         fprintf(stderr, "%s: unexpected argument %s\n", program, argv[optind]);
+        return EXIT_USAGE;
+    }
+    if (ret->router_url && ret->router_url[0] && !is_router_url(ret->router_url)) {
+        fprintf(stderr,
+                "%s: --router wants ipc:///PATH, tcp://HOST:PORT or tls+tcp://HOST:PORT, "
+                "got %s\n",
+                program, ret->router_url);
         return EXIT_USAGE;
     }
     if (!ret->config_path) {

@@ -50,6 +50,9 @@ refused "a runtime directory in use" "$work/run" --config "$work/third.yaml"
 # A second adapter of the same name while the first answers: refused, the first stays bound.
 SANDBOX_ROUTER=ipc://$work/run/router.sock timeout 10 sandbox-mock --config "$work/config.yaml" 2>"$work/second.log"
 ok "a second adapter says why it is not wanted" grep -q 'event=' "$work/second.log"
+sandbox-mock --config "$work/config.yaml" --router nowhere >"$work/out" 2>&1
+is "a router that is no URL: usage error" "$?" 2
+like "and it is shown" "$(cat "$work/out")" 'ipc:///PATH.*nowhere'
 is "the first stays bound" "$(iii trigger sandbox::adapter::info | jq -r .status)" bound
 
 like "an image that is not allowed" "$(iii trigger sandbox::create image=node 2>&1)" '"code": "S100"'
