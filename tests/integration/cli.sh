@@ -161,11 +161,10 @@ done
 
 # An adapter of an older minor: no streams, the same command line.
 iii trigger sandbox-mock::fault --json '{"fault": "contract", "minor": 0}' >/dev/null
-older() {
-    iii trigger sandbox::adapter::info |
-        jq -e '.status == "bound" and .info.contract.minor == 0 and .info.features == null' >/dev/null
-}
-ok "an adapter of contract 1.0 is bound" eventually 10 older
+is "it is bound again" "$(read -r -t 30 -u 9 line && echo "${line%% *}")" bound
+is "with contract 1.0 and no features" \
+    "$(iii trigger sandbox::adapter::info | jq -c '[.status, .info.contract.minor, .info.features]')" \
+    '["bound",0,null]'
 run 0 "create" iii sandbox create python
 id=$out
 run 7 "exec gives output and code at the end" \
