@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent_client.h"
 #include "codec.h"
@@ -240,9 +241,28 @@ START_TEST(output_of_the_last_moment_counts)
 }
 END_TEST
 
+/* TEXT with our pid for each `@`, so that the sleepers of another run are not taken for ours.
+ * In static storage, until the next call. */
+static const char *marked(const char *text)
+{
+    static char script[1024];
+    size_t size = 0;
+
+    for (; *text; text++) {
+        ck_assert_uint_lt(size + 16, sizeof(script));
+        if (*text == '@')
+            size += (size_t)snprintf(script + size, sizeof(script) - size, "%d", getpid());
+        else
+            script[size++] = *text;
+    }
+    script[size] = 0;
+    return script;
+}
+
 /* A tree with a child in a session of its own, one in the background, one deep down. */
 static const char tree_script[] =
-    "echo begun; setsid sleep 1234 & (setsid sh -c 'sleep 1235 & sleep 1236' &) ; sleep 1237";
+    "echo begun; setsid sleep 1234.@ & "
+    "(setsid sh -c 'sleep 1235.@ & sleep 1236.@' &) ; sleep 1237.@";
 
 static unsigned count_sleepers(void)
 {
@@ -250,10 +270,11 @@ static unsigned count_sleepers(void)
     struct agent_answer answer;
     unsigned count;
 
-    agent_client_shell(&client,
-                       "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $f 2>/dev/null; echo; "
-                       "done | grep -c '^sleep 123[4-7]'",
-                       NULL, 0, &answer, &reply);
+    agent_client_shell(
+        &client,
+        marked("for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $f 2>/dev/null; echo; "
+               "done | grep -c '^sleep 123[4-7][.]@'"),
+        NULL, 0, &answer, &reply);
     count = (unsigned)atoi(buf_text(&answer.streams[1]));
     agent_answer_done(&answer);
     return count;
@@ -265,7 +286,7 @@ START_TEST(deadline_kills_the_whole_tree)
     struct guest_exec_reply reply;
     struct agent_answer answer;
 
-    agent_client_shell(&client, tree_script, NULL, 300, &answer, &reply);
+    agent_client_shell(&client, marked(tree_script), NULL, 300, &answer, &reply);
     ck_assert(reply.timed_out);
     ck_assert(!reply.cancelled);
     ck_assert_str_eq(buf_text(&answer.streams[1]), "begun\n");
@@ -278,7 +299,7 @@ END_TEST
 
 START_TEST(cancel_kills_the_whole_tree)
 {
-    const struct guest_exec request = { .argv = WORDS("/bin/sh", "-c", tree_script) };
+    const struct guest_exec request = { .argv = WORDS("/bin/sh", "-c", marked(tree_script)) };
     uint64_t id = agent_client_call(&client, "exec", &type_guest_exec, &request);
     struct guest_exec_reply reply;
     struct agent_answer answer;
@@ -358,11 +379,12 @@ START_TEST(a_storm_of_forks_is_killed)
     struct agent_answer answer;
     int64_t before = now_ms();
 
-    agent_client_shell(&client,
-                       "f() { setsid sleep 1234 & (f2 &) ; }; f2() { f; sleep 0.01; f; }; "
-                       "i=0; while [ $i -lt 40 ]; do f; i=$((i+1)); done; "
-                       "while :; do sleep 1235 & done",
-                       NULL, 400, &answer, &reply);
+    agent_client_shell(
+        &client,
+        marked("f() { setsid sleep 1234.@ & (f2 &) ; }; f2() { f; sleep 0.01; f; }; "
+               "i=0; while [ $i -lt 40 ]; do f; i=$((i+1)); done; "
+               "while :; do sleep 1235.@ & done"),
+        NULL, 400, &answer, &reply);
     ck_assert(reply.timed_out);
     ck_assert_int_lt(now_ms() - before, 5000);
     agent_answer_done(&answer);
