@@ -113,3 +113,16 @@ int capture_tail_text(const struct capture *capture, struct buf *to, bool *ret_t
     character_across(end.data, end.size, cut, &character, &from);
     return utf8_repair(to, end.data + from, end.size - from);
 }
+
+struct error_partial *capture_partial(const struct capture captures[2])
+{
+    struct error_partial *partial = calloc(1, sizeof(*partial));
+
+    if (!partial)
+        return NULL;
+    if (capture_tail_text(&captures[0], &partial->stdout_text, &partial->stdout_truncated) < 0)
+        buf_clear(&partial->stdout_text);
+    if (capture_tail_text(&captures[1], &partial->stderr_text, &partial->stderr_truncated) < 0)
+        buf_clear(&partial->stderr_text);
+    return partial;
+}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "error.h"
 
 #define CAPTURE_TAIL_BYTES (64u * 1024)
 
@@ -26,3 +27,5 @@ bool capture_truncated(const struct capture *capture);
 int capture_text(const struct capture *capture, struct buf *to);
 /* Appends the last CAPTURE_TAIL_BYTES as UTF-8; *ret_truncated: earlier bytes are missing. */
 int capture_tail_text(const struct capture *capture, struct buf *to, bool *ret_truncated);
+/* The tails of stdout and stderr for an error; without memory empty ones, or NULL. */
+struct error_partial *capture_partial(const struct capture captures[2]);

@@ -84,22 +84,6 @@ static void program_lost(struct program *program, const char *reason,
     program_finish(program, NULL, &err);
 }
 
-/* Without memory the error goes without its tails: empty ones. */
-static struct error_partial *program_partial(const struct program *program)
-{
-    struct error_partial *partial = calloc(1, sizeof(*partial));
-
-    if (!partial)
-        return NULL;
-    if (capture_tail_text(&program->output[0], &partial->stdout_text,
-                          &partial->stdout_truncated) < 0)
-        buf_clear(&partial->stdout_text);
-    if (capture_tail_text(&program->output[1], &partial->stderr_text,
-                          &partial->stderr_truncated) < 0)
-        buf_clear(&partial->stderr_text);
-    return partial;
-}
-
 static void set_timed_out(const struct sandbox *sandbox, uint64_t timeout_ms,
                           struct error_partial *own_partial, struct sandbox_error *err)
 {
@@ -113,7 +97,8 @@ static void program_timed_out(struct program *program)
 {
     struct sandbox_error err = { 0 };
 
-    set_timed_out(program->sandbox, program->timeout_ms, program_partial(program), &err);
+    set_timed_out(program->sandbox, program->timeout_ms, capture_partial(program->output),
+                  &err);
     program_finish(program, NULL, &err);
 }
 
@@ -355,7 +340,7 @@ static int program_begin(struct program *program, const struct program_spec *spe
     if (read_input(program, spec->stdin_b64, err) < 0)
         return -1;
     if (program->timeout_ms == 0) {
-        set_timed_out(program->sandbox, 0, program_partial(program), err);
+        set_timed_out(program->sandbox, 0, capture_partial(program->output), err);
         return -1;
     }
     if (ask_guest(program, spec, err) < 0)

@@ -276,21 +276,6 @@ static void job_publish(struct worker_job *job)
 
 static void job_next_script(struct worker_job *job);
 
-static struct error_partial *job_partial(const struct worker_job *job)
-{
-    struct error_partial *partial = calloc(1, sizeof(*partial));
-
-    if (!partial)
-        return NULL;
-    if (capture_tail_text(&job->captures[0], &partial->stdout_text,
-                          &partial->stdout_truncated) < 0)
-        buf_clear(&partial->stdout_text);
-    if (capture_tail_text(&job->captures[1], &partial->stderr_text,
-                          &partial->stderr_truncated) < 0)
-        buf_clear(&partial->stderr_text);
-    return partial;
-}
-
 /* S506 with the tails of both streams. */
 static void job_script_failed(struct worker_job *job, const char *why)
 {
@@ -299,7 +284,7 @@ static void job_script_failed(struct worker_job *job, const char *why)
     job->failed = true;
     (void)sandbox_error_set(&job->failure, S506, "state_key %s, script %s %s", job->key->text,
                             scripts[job->script_index].name, why);
-    sandbox_error_set_partial(&job->failure, job_partial(job));
+    sandbox_error_set_partial(&job->failure, capture_partial(job->captures));
 }
 
 static uint64_t job_timeout_ms(const struct worker_job *job)
