@@ -118,6 +118,7 @@ int exec_output_init(struct exec_output *output, struct exec *exec, unsigned str
     *ret_their_fd = pair[1];
     if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
         return -errno;
+    (void)fcntl(pair[0], F_SETPIPE_SZ, EXEC_PIPE_BYTES); /* or as the kernel makes it */
     return loop_io_new(exec->call.serve->loop, pair[0], EPOLLIN, output_ready, output,
                        &output->io);
 }

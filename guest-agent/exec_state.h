@@ -21,6 +21,8 @@ enum exec_state {
 enum { EXEC_STDOUT, EXEC_STDERR, EXEC_OUTPUTS };
 
 #define EXEC_DRAIN_MS 100u
+/* Of output that nobody has read: fewer turns between program and agent. */
+#define EXEC_PIPE_BYTES (256 * 1024)
 
 /* One output. Read only against the host's window, so that a slow host slows the program. */
 struct exec_output {

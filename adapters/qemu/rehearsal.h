@@ -11,6 +11,9 @@
 
 struct rehearsal;
 
+/* Other steps, another text: other templates. */
+#define REHEARSAL_RECIPE "file and programs, 2"
+
 /* How much of it: CONFIGURE alone, or the interpreters of `run` as well. */
 enum rehearsal_extent { REHEARSAL_CONFIGURE, REHEARSAL_PROGRAMS, REHEARSAL_EXTENT_MAX };
 

@@ -315,7 +315,7 @@ static bool template_look_up(struct template *template, const struct boot_file_s
                   .translation_mb = settings->translation_mb,
                   .command_line = settings->command_line },
         .image_digest = template->digest,
-        .rehearsal = bare ? "none" : "programs",
+        .rehearsal = bare ? "none" : REHEARSAL_RECIPE,
         .kernel_fd = files->kernel_fd,
         .initrd_fd = files->initrd_fd,
     };

@@ -102,12 +102,16 @@ static void on_timer(void *ctx)
         stop_fail(sandbox, "its machine did not end within 5 s of being killed");
 }
 
+/* A guest that has said that it ends has nothing left to do that anybody could see; its kernel
+ * would only take its time. */
 static void on_poweroff_ended(void *ctx, const void *reply, struct sandbox_error *err,
                               bool lost)
 {
     struct sandbox *sandbox = ctx;
 
     sandbox->stop.poweroff = NULL;
+    if (reply && sandbox->stop.phase == STOP_ASKED)
+        stop_kill(sandbox);
 }
 
 /* A guest that cannot be asked is killed at once. */

@@ -99,9 +99,14 @@ static void put_nothing(struct buf *to)
         exit(1);
 }
 
-static void put_exec_reply(struct buf *to)
+/* Of any call: keys of other replies are read over. */
+static void put_reply(struct buf *to)
 {
-    if (pack_map(to, 3) < 0)
+    if (pack_map(to, 5) < 0)
+        exit(1);
+    pack_number(to, "bytes_written", 2);
+    pack_key(to, "removed");
+    if (pack_bool(to, true) < 0)
         exit(1);
     pack_number(to, "exit_code", 127);
     pack_key(to, "timed_out");
@@ -219,7 +224,7 @@ static void agent_obey(const struct agent_frame *frame)
     else if (frame->kind == AGENT_FRAME_CONFIGURE)
         agent_send(AGENT_FRAME_READY, 0, put_nothing);
     else if (frame->kind == AGENT_FRAME_CALL)
-        agent_send(AGENT_FRAME_REPLY, frame->id, put_exec_reply);
+        agent_send(AGENT_FRAME_REPLY, frame->id, put_reply);
 }
 
 static void agent_read(void)
