@@ -43,6 +43,21 @@ static double guest_ms(struct native_client *client, const char *id, const char 
     return ms;
 }
 
+/* "" when there is none. */
+static void qemu_version(char *ret, size_t size)
+{
+    FILE *pipe = popen("qemu-system-x86_64 --version 2>/dev/null", "re");
+    ret[0] = '\0';
+    if (pipe && fgets(ret, (int)size, pipe)) {
+        char *word = strstr(ret, "version ");
+        word = word ? word + strlen("version ") : ret;
+        memmove(ret, word, strlen(word) + 1);
+        ret[strcspn(ret, " \n\"\\")] = '\0';
+    }
+    if (pipe)
+        (void)pclose(pipe); /* what it said is enough */
+}
+
 static double load_average(void)
 {
     double load = 0;
@@ -57,7 +72,7 @@ int calibrate(struct bench *bench)
     struct buf info = { 0 };
     _cleanup_(buf_done)
     struct buf reply = { 0 };
-    char function[256], body[256], id[64], acceleration[32] = "none", version[64] = "";
+    char function[256], body[256], id[64], qemu[64], version[64] = "";
     struct utsname host;
     if (uname(&host) < 0 || bench_subject(bench, bench->adapter, NULL, &subject) < 0)
         return -1;
@@ -68,17 +83,20 @@ int calibrate(struct bench *bench)
         bench_call(client, "sandbox::create", body, NULL, &reply) < 0 ||
         bench_text(&reply, "sandbox_id", id, sizeof(id)) < 0)
         return -1;
-    (void)bench_text(&info, "acceleration", acceleration,
-                     sizeof(acceleration));                               /* may be absent */
+    if (bench_text(&info, "acceleration", bench->acceleration, sizeof(bench->acceleration)) < 0)
+        snprintf(bench->acceleration, sizeof(bench->acceleration), "none");
+    qemu_version(qemu, sizeof(qemu));
     (void)bench_text(&info, "adapter_version", version, sizeof(version)); /* the same */
     double loop_here = here_ms(LOOP), gzip_here = here_ms(GZIP);
     double loop_guest = guest_ms(client, id, LOOP), gzip_guest = guest_ms(client, id, GZIP);
     snprintf(bench->report.calibration, sizeof(bench->report.calibration),
-             "\"adapter\":\"%s %s\",\"acceleration\":\"%s\",\"kernel\":\"%s\",\"nproc\":%ld,"
+             "\"adapter\":\"%s "
+             "%s\",\"acceleration\":\"%s\",\"qemu\":\"%s\",\"kernel\":\"%s\",\"nproc\":%ld,"
              "\"load\":%.2f,\"slowdown_loop\":%.3g,\"slowdown_gzip\":%.3g",
-             subject_adapter_name(subject), version, acceleration, host.release,
+             subject_adapter_name(subject), version, bench->acceleration, qemu, host.release,
              sysconf(_SC_NPROCESSORS_ONLN), load_average(), loop_guest / loop_here,
              gzip_guest / gzip_here);
     printf("calibration {%s}\n", bench->report.calibration);
+    fflush(stdout);
     return 0;
 }

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "calibration.h"
+#include "document.h"
 #include "proc.h"
 
 static const char usage[] =
     "usage: sandbox-bench [OPTION]...\n"
-    "                     [router|stream|create|exec|run|files|density|network|calls]...\n"
+    "                     "
+    "[router|stream|create|burst|exec|run|files|density|network|calls]...\n"
     "  --adapter PROGRAM  under test; default sandbox-qemu beside this program\n"
     "  --bare PROGRAM     the adapter that `network` is compared with; default of the build\n"
     "  --image NAME       default python\n"
@@ -17,6 +19,7 @@ static const char usage[] =
     "  --quick            few repetitions, to see that all of it runs\n"
     "  --count N          calls of `calls`; default 1000\n"
     "  --json FILE        the rows and the calibration as JSON\n"
+    "  --document FILE    docs/benchmarks.md out of such a file, and nothing else\n"
     "Without a name: all but `stream`, the part of `router` about streams, `network`, which "
     "wants\n"
     "a build's folder for the adapter with a relay that does nothing of its own, and `calls`,\n"
@@ -31,11 +34,11 @@ static const struct {
     bool only_by_name;
     bool on_mock; /* needs neither the adapter under test nor a calibration */
 } parts[] = {
-    { "router", bench_router, false, true },    { "stream", bench_stream, true, true },
-    { "create", bench_create, false, false },   { "exec", bench_exec, false, false },
-    { "run", bench_run, false, false },         { "files", bench_files, false, false },
-    { "density", bench_density, false, false }, { "network", bench_network, true, false },
-    { "calls", bench_calls, true, true },
+    { "router", bench_router, false, true },   { "stream", bench_stream, true, true },
+    { "create", bench_create, false, false },  { "burst", bench_burst, false, false },
+    { "exec", bench_exec, false, false },      { "run", bench_run, false, false },
+    { "files", bench_files, false, false },    { "density", bench_density, false, false },
+    { "network", bench_network, true, false }, { "calls", bench_calls, true, true },
 };
 
 static bool wanted(size_t part, char **names, int count)
@@ -92,6 +95,7 @@ int main(int argc, char **argv)
         { "count", required_argument, NULL, 'c' },
         { "quick", no_argument, NULL, 'q' },
         { "bare", required_argument, NULL, 'b' },
+        { "document", required_argument, NULL, 'd' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
@@ -119,6 +123,8 @@ int main(int argc, char **argv)
             bench.router_program = optarg;
         else if (option == 'c')
             bench.count = strtoul(optarg, NULL, 10);
+        else if (option == 'd')
+            return document_write(optarg, stdout) < 0;
         else if (option == 'j')
             json = optarg;
         else if (option == 'q')

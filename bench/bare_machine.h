@@ -1,0 +1,24 @@
+/* bare_machine.h - a clone of a template without adapter, router and confinement: QEMU as a
+ * script would start it, and the raw channel to the agent in it. What the others are measured
+ * by. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "bench.h"
+
+struct bare;
+
+/* Whether there is what it starts from: the adapter's kept template, used last, of a machine as
+ * the benchmarks ask for, and the image. False for adapters without. Once a process. */
+bool bare_possible(struct bench *bench);
+/* From the start of QEMU until the agent's first PONG. -1 with a line on stderr. */
+int bare_start(struct bench *bench, double *ret_ms, struct bare **ret_bare);
+void bare_stop(struct bare *bare);
+DEFINE_CLEANUP(struct bare *, bare_stop)
+
+/* One PING until its PONG, in ms; < 0: it did not come. */
+double bare_ping(struct bare *bare);
+/* TOTAL bytes into the guest as PINGs with padding, some of them under way at once; MiB/s, 0
+ * when it failed. */
+double bare_channel(struct bare *bare, size_t total);

@@ -1,0 +1,130 @@
+/* burst.c - creates at once, pool off: latency of a burst against one after the other, and
+ * whether any of many fails. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define BURST 8
+#define ROUNDS 5
+#define MANY 200
+#define MANY_IN_FLIGHT 10
+#define WAIT_MS 120000
+
+/* Creates under way, and their sandboxes. */
+struct burst {
+    struct bench *bench;
+    struct native_client *client;
+    struct native_call *calls[MANY_IN_FLIGHT];
+    double starts[MANY_IN_FLIGHT];
+    char ids[BURST][64]; /* kept until the end of a burst */
+    size_t id_count;
+    size_t failed;
+};
+
+static void begin_one(struct burst *burst, size_t slot)
+{
+    char body[256];
+    int size = snprintf(body, sizeof(body), "{\"image\":\"%s\"}", burst->bench->image);
+    burst->starts[slot] = bench_now_ms();
+    if (native_call_start(burst->client, "sandbox::create", body, (size_t)size,
+                          &burst->calls[slot]) < 0)
+        burst->failed++;
+}
+
+/* The answer is there: its latency, and its sandbox kept or stopped. */
+static void end_one(struct burst *burst, size_t slot, bool keep, struct samples *samples)
+{
+    _cleanup_(native_call_freep)
+    struct native_call *call = take_ptr(burst->calls[slot]);
+    struct buf body = { 0 };
+    size_t size;
+    const char *text = native_call_body(call, &size);
+    char id[64];
+    (void)samples_add(samples, bench_now_ms() - burst->starts[slot]); /* fewer at worst */
+    if (!native_call_ok(call) || buf_append(&body, text, size) < 0 ||
+        bench_text(&body, "sandbox_id", id, sizeof(id)) < 0)
+        burst->failed++;
+    else if (keep)
+        memcpy(burst->ids[burst->id_count++], id, sizeof(id));
+    else
+        burst->failed += bench_stop_one(burst->client, id) < 0;
+    buf_done(&body);
+}
+
+/* COUNT creates, at most IN_FLIGHT at once. */
+static int create_many(struct burst *burst, size_t count, size_t in_flight, bool keep,
+                       struct samples *samples)
+{
+    size_t begun = 0, done = 0;
+    while (done < count) {
+        for (size_t i = 0; i < in_flight; i++) {
+            if (burst->calls[i] && native_call_done(burst->calls[i])) {
+                end_one(burst, i, keep, samples);
+                done++;
+            }
+            if (!burst->calls[i] && begun < count) {
+                begin_one(burst, i);
+                begun++;
+                done += !burst->calls[i];
+            }
+        }
+        if (done < count && loop_turn(native_client_loop(burst->client), WAIT_MS) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int stop_kept(struct burst *burst)
+{
+    int ret = 0;
+    for (size_t i = 0; i < burst->id_count && ret == 0; i++)
+        ret = bench_stop_one(burst->client, burst->ids[i]);
+    burst->id_count = 0;
+    return ret;
+}
+
+/* All stay until the last is there, also where they come one after the other. */
+static int measure_bursts(struct burst *burst, struct samples *sequential,
+                          struct samples *at_once)
+{
+    int rounds = burst->bench->quick ? 1 : ROUNDS, ret = 0;
+    for (int round = 0; round < rounds && ret == 0; round++) {
+        ret = create_many(burst, BURST, 1, true, sequential);
+        if (ret == 0)
+            ret = stop_kept(burst);
+        if (ret == 0)
+            ret = create_many(burst, BURST, BURST, true, at_once);
+        if (ret == 0)
+            ret = stop_kept(burst);
+    }
+    return ret;
+}
+
+int bench_burst(struct bench *bench)
+{
+    _cleanup_(subject_stopp)
+    struct subject *subject = NULL;
+    struct samples sequential = { 0 }, at_once = { 0 }, many = { 0 };
+    struct burst burst = { .bench = bench };
+    char id[64];
+    if (bench_subject(bench, bench->adapter, BENCH_SECTION_RESTORE, &subject) < 0)
+        return -1;
+    burst.client = subject_client(subject);
+    int ret = bench_create_one(bench, burst.client, NULL, id); /* makes the template */
+    if (ret == 0)
+        ret = measure_bursts(&burst, &sequential, &at_once);
+    report_add(&bench->report, "burst.sequential", &sequential, "ms", NULL);
+    report_add(&bench->report, "burst.create8", &at_once, "ms", "burst.sequential");
+    burst.failed = 0;
+    if (ret == 0)
+        ret = create_many(&burst, (size_t)bench_repetitions(bench, MANY), MANY_IN_FLIGHT, false,
+                          &many);
+    if (ret == 0)
+        report_add_value(&bench->report, "create.failures", (double)burst.failed,
+                         bench->quick ? "of 20" : "of 200", NULL);
+    samples_done(&sequential);
+    samples_done(&at_once);
+    samples_done(&many);
+    return ret;
+}
