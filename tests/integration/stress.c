@@ -262,6 +262,9 @@ static bool upload(struct stress *stress, uint64_t bytes)
     bool right = ret == 0 && reply &&
                  json_integer_value(json_object_get(value, "bytes_written")) ==
                      (json_int_t)bytes;
+    if (!right)
+        printf("# sending: %d; %s %s\n", ret, text_at(value, "code"),
+               text_at(value, "message"));
     native_stream_free(stream);
     json_decref(value);
     free(body);
