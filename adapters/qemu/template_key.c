@@ -119,6 +119,16 @@ static int add_arguments(struct hash_sha256 *hash, const struct qemu_args_spec *
     return result;
 }
 
+/* In full: not all of it shows in the arguments, such as the size of the disk. */
+static void add_shape(struct hash_sha256 *hash, const struct qemu_shape *shape)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof(text), "%u %u %u %d", shape->cpus, shape->memory_mb,
+                   shape->disk_mb, shape->network);
+    add_text(hash, "shape", text);
+}
+
 int template_key(const struct template_key_spec *spec, char ret_key[HASH_SHA256_HEX_BYTES])
 {
     struct hash_sha256 hash;
@@ -128,6 +138,7 @@ int template_key(const struct template_key_spec *spec, char ret_key[HASH_SHA256_
     add_text(&hash, "format", FORMAT);
     add_text(&hash, "image", spec->image_digest);
     add_text(&hash, "rehearsal", spec->rehearsal);
+    add_shape(&hash, &spec->args.shape);
     result = add_accelerator(&hash, &spec->args.accel);
     if (result == 0)
         result = add_arguments(&hash, &spec->args);

@@ -321,6 +321,37 @@ START_TEST(test_stale_is_not_found)
 }
 END_TEST
 
+/* Each part of a machine's shape makes another key, whether QEMU is told of it or not. */
+START_TEST(test_key_tells_shapes)
+{
+    static const struct qemu_shape shapes[] = {
+        { .cpus = 1, .memory_mb = 256, .disk_mb = 64 },
+        { .cpus = 2, .memory_mb = 256, .disk_mb = 64 },
+        { .cpus = 1, .memory_mb = 512, .disk_mb = 64 },
+        { .cpus = 1, .memory_mb = 256, .disk_mb = 4096 },
+        { .cpus = 1, .memory_mb = 256, .disk_mb = 64, .network = true },
+    };
+    char keys[ARRAY_SIZE(shapes)][HASH_SHA256_HEX_BYTES];
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+        const struct template_key_spec spec = {
+            .args = { .program = "true", .mode = QEMU_TEMPLATE, .shape = shapes[i] },
+            .image_digest = "digest",
+            .rehearsal = "none",
+            .kernel_fd = fd,
+            .initrd_fd = fd,
+        };
+
+        ck_assert_int_eq(template_key(&spec, keys[i]), 0);
+        for (size_t j = 0; j < i; j++)
+            ck_assert_str_ne(keys[i], keys[j]);
+    }
+    (void)close(fd);
+}
+END_TEST
+
 START_TEST(test_nothing_is_kept)
 {
     char path[512];
@@ -340,4 +371,5 @@ END_TEST
 
 UNIT_MAIN("qemu_template_cache", test_written_and_read, test_flipped_bytes, test_cut_and_longer,
           test_of_something_else, test_writing_ends_early, test_pruning, test_found_again,
-          test_broken_is_made_again, test_stale_is_not_found, test_nothing_is_kept)
+          test_broken_is_made_again, test_stale_is_not_found, test_key_tells_shapes,
+          test_nothing_is_kept)
