@@ -24,6 +24,7 @@ struct keeper_tree {
     struct tree tree;
     enum program_state state;
     pid_t pid;                  /* of the program, once it is born */
+    int pending_signal;         /* it came before the keeper told of the start; 0: none */
     struct reap_watch keeper;   /* pid: of the keeper; KEEPER_ENDING; 0 once it is gone */
     struct reap_watch orphan;   /* the program, if it outlives its keeper */
     struct loop_notice confirm; /* of a kill when the keeper is gone */
@@ -67,6 +68,8 @@ static void program_born(struct keeper_tree *keeper, pid_t pid)
 static void program_started(struct keeper_tree *keeper)
 {
     keeper->state = PROGRAM_RUNNING;
+    if (keeper->pending_signal)
+        (void)kill(-keeper->pid, keeper->pending_signal);
     if (keeper->tree.events)
         keeper->tree.events->started(keeper->tree.ctx);
 }
@@ -192,6 +195,8 @@ static void keeper_signal(struct tree *tree, int number)
 
     if (keeper->state == PROGRAM_RUNNING)
         (void)kill(-keeper->pid, number); /* it may have ended in this moment */
+    else if (keeper->state == PROGRAM_STARTING)
+        keeper->pending_signal = number;
 }
 
 static void keeper_release(struct tree *tree)
