@@ -88,7 +88,8 @@ static bool race(unsigned turns)
         ck_assert_int_eq(loop_turn(fixture.loop, TURN_MS), 0);
     reaper_tick(reaper);
     if (is_reaped(id)) {
-        ck_assert_ptr_null(fake_guest_has_call(machine->guest, GUEST_exec));
+        if (find(id)) /* else the adapter's own tick came first, and all is over */
+            ck_assert_ptr_null(fake_guest_has_call(machine->guest, GUEST_exec));
         scene_expect(exec, "S004", "and was reaped");
         wait_gone_to(0);
         return false;
