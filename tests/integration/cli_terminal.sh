@@ -11,19 +11,19 @@ unset NO_COLOR
 # The mock beside an installer that goes on when the test says so.
 mkdir -p "$work/bin" "$work/cache"
 cp "$SANDBOX_BIN/sandbox-mock" "$SANDBOX_BIN/sandbox-guest-agent" "$work/bin"
-mkfifo "$work/go"
+mkfifo "$work/pulling" "$work/unpacking"
 cat >"$work/bin/mock-image-install" <<SH
 #!/bin/sh
 for dir; do [ -d "\$dir" ] && break; done
 echo progress pulling 5242880 10485760
-read -r _ <"$work/go"
+read -r _ <"$work/pulling"
 echo progress unpacking 0
-read -r _ <"$work/go"
+read -r _ <"$work/unpacking"
 echo >"\$dir/tree"
 echo done
 SH
 chmod +x "$work/bin/mock-image-install"
-go() { echo >"$work/go"; }
+go_on() { echo >"$work/$1"; }
 
 # shown CODE TEXT ARGUMENT...: on a terminal; what it showed is in $screen.
 shown() {
@@ -61,9 +61,9 @@ done
 "$on_terminal" -- iii sandbox create python >"$work/screen" &
 terminal=$!
 ok "a pull is shown" eventually 10 seen "pulling image"
-go
+go_on pulling
 ok "then the unpacking" eventually 10 seen "unpacking image"
-go
+go_on unpacking
 wait "$terminal"
 is "then it is ready" $? 0
 like "with a mark and the time" "$(cat "$work/screen")" '✓.* sandbox ready in [0-9]+\.[0-9]s'

@@ -121,7 +121,7 @@ stop_router() {
 # The pids below PID, itself left out.
 descendants() {
     local child
-    for child in $(ps -o pid= --ppid "$1"); do
+    for child in $(ps -o pid= --sort=start_time --ppid "$1"); do
         echo "$child"
         descendants "$child"
     done
