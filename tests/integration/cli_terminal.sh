@@ -158,8 +158,9 @@ ends "Ctrl-C while it stops" 130 $?
 
 # An answer that nobody reads does not hold the process.
 id=$(iii sandbox create python)
-exec 7<>"$work/go"
-iii trigger sandbox::exec "sandbox_id=$id" 'argv=["head", "-c", "500000", "/dev/zero"]' >"$work/go" &
+mkfifo "$work/full"
+exec 7<>"$work/full"
+iii trigger sandbox::exec "sandbox_id=$id" 'argv=["head", "-c", "500000", "/dev/zero"]' >"$work/full" &
 pid=$!
 ok "a long answer begins" read -r -t 30 -N 1 -u 7 line
 kill -TERM $pid
