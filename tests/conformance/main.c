@@ -137,7 +137,8 @@ int main(int argc, char **argv)
     find_cases(folder, cases_folder, sizeof(cases_folder));
     if (!options.cases)
         options.cases = cases_folder;
-    options.sources = find_sources(options.cases);
+    _cleanup_free_ char *sources = find_sources(options.cases);
+    options.sources = sources;
     options.subject.router_program = router;
     _cleanup_free_ char *section = options.section_file ? read_section(options.section_file)
                                                         : NULL;
@@ -153,6 +154,5 @@ int main(int argc, char **argv)
     }
     int code = options.compare_a ? compare(&options, &cases) : hold(&options, &cases);
     case_list_done(&cases);
-    free(options.sources);
     return code;
 }

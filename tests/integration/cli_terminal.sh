@@ -52,7 +52,7 @@ start_router "$work/config.yaml" listening bound
 # An image that is pulled: interrupted, then whole.
 for command in "create python" "run python -- true"; do
     # shellcheck disable=SC2086 # words
-    shown 130 "Ctrl-C while an image is pulled, $command" "pulling image" ^C -- iii sandbox $command
+    shown 130 "Ctrl-C while an image is pulled, $command" "of 10.0 MiB" ^C -- iii sandbox $command
     like "the bar, the bytes and the stage were shown" "$screen" \
         'pulling image  \[=+>? +\]   50 %  5\.0 MiB of 10\.0 MiB'
     ok "no sandbox is left" eventually 5 none_live
