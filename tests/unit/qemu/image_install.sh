@@ -190,8 +190,8 @@ hostile links <<JSON
   {"name":"work","type":"link","link":"$work/outside"}]]
 JSON
 ok "nor is what the packing makes outside" same_outside
-hostile workdir workdir=/work/made <<JSON
-[[$shell, {"name":"work","type":"link","link":"$dots$work/outside"}]]
+hostile workdir workdir=/home/made <<JSON
+[[$shell, {"name":"home","type":"link","link":"$dots$work/outside"}]]
 JSON
 ok "nor the working directory" same_outside
 if [ "$(id -u)" -eq 0 ]; then
