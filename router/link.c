@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "keep_alive.h"
 #include "limits.h"
 
 /* What a peer may send before it has said who it is. */
@@ -26,7 +27,7 @@ struct link {
     struct loop_timer *timer;    /* the hello's time, then the silence */
     struct loop_notice breaking; /* deferred: tells `closed` */
     const char *reason;          /* of the break */
-    uint64_t heard_ms;
+    struct keep_alive keep_alive;
     uint64_t ping_id;
     bool challenged;
     bool paused;
@@ -63,19 +64,20 @@ static void link_ping(struct link *link)
 
 static void link_watch_silence(struct link *link)
 {
-    uint64_t silent_ms = loop_now_ms(link->loop) - link->heard_ms;
-    uint32_t interval_ms = link->timing.ping_interval_ms;
+    uint64_t now_ms = loop_now_ms(link->loop);
+    enum keep_alive_verdict verdict;
+    uint32_t delay_ms;
 
-    if (link->paused || silent_ms < interval_ms) {
-        loop_timer_arm(link->timer, link->paused ? interval_ms : interval_ms - silent_ms);
-        return;
-    }
-    if (silent_ms >= (uint64_t)interval_ms * link->timing.ping_misses_max) {
+    if (link->paused)
+        keep_alive_heard(&link->keep_alive, now_ms);
+    verdict = keep_alive_tick(&link->keep_alive, now_ms, &delay_ms);
+    if (verdict == KEEP_ALIVE_LOST) {
         link_break(link, "silent past the keep-alive limit");
         return;
     }
-    link_ping(link);
-    loop_timer_arm(link->timer, interval_ms);
+    loop_timer_arm(link->timer, delay_ms);
+    if (verdict == KEEP_ALIVE_ASK)
+        link_ping(link);
 }
 
 static void on_timer(void *ctx)
@@ -93,10 +95,14 @@ void link_greeted(struct link *link, bool watch)
     if (link->state != LINK_GREETING)
         return;
     link->state = LINK_OPEN;
-    if (watch)
-        loop_timer_arm(link->timer, link->timing.ping_interval_ms);
-    else
+    if (!watch) {
         loop_timer_disarm(link->timer);
+        return;
+    }
+    link->keep_alive = (struct keep_alive){ .interval_ms = link->timing.ping_interval_ms,
+                                            .spans_max = link->timing.ping_misses_max };
+    keep_alive_start(&link->keep_alive, loop_now_ms(link->loop));
+    loop_timer_arm(link->timer, link->timing.ping_interval_ms);
 }
 
 void link_challenge(struct link *link)
@@ -108,7 +114,7 @@ void link_challenge(struct link *link)
 
 static void link_heard(struct link *link)
 {
-    link->heard_ms = loop_now_ms(link->loop);
+    keep_alive_heard(&link->keep_alive, loop_now_ms(link->loop));
     if (!link->challenged)
         return;
     link->challenged = false;
@@ -212,7 +218,7 @@ void link_resume(struct link *link)
     if (!link->paused)
         return;
     link->paused = false;
-    link->heard_ms = loop_now_ms(link->loop);
+    keep_alive_heard(&link->keep_alive, loop_now_ms(link->loop));
     if (link->sp)
         sp_resume(link->sp);
 }
@@ -285,7 +291,6 @@ int link_new(struct loop *loop, struct stream *own_stream, enum sp_mapping mappi
         .timing = timing_with_defaults(timing),
         .events = events,
         .ctx = ctx,
-        .heard_ms = loop_now_ms(loop),
     };
     loop_notice_init(&link->breaking, on_breaking, link);
     result = sp_new(loop, own_stream, mapping, GREETING_MAX_BYTES,

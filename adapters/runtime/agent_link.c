@@ -240,7 +240,9 @@ static const char *take_ready(struct agent_link *link)
     if (link->state != AGENT_LINK_CONFIGURING)
         return "READY that nobody waits for";
     link_set_state(link, AGENT_LINK_READY);
-    link->heard_ms = loop_now_ms(link->loop);
+    link->keep_alive = (struct keep_alive){ .interval_ms = AGENT_LINK_PING_MS,
+                                            .spans_max = AGENT_LINK_SILENCES_MAX };
+    keep_alive_start(&link->keep_alive, loop_now_ms(link->loop));
     loop_timer_arm(link->watch, AGENT_LINK_PING_MS);
     link->events->ready(link->ctx);
     return NULL;
@@ -262,30 +264,28 @@ void agent_link_fall_silent(struct agent_link *link, const char *reason)
 /* A frame came and was dealt with. */
 static void link_heard(struct agent_link *link)
 {
-    link->heard_ms = loop_now_ms(link->loop);
-    link->pings = 0;
+    keep_alive_heard(&link->keep_alive, loop_now_ms(link->loop));
     if (link->state != AGENT_LINK_SILENT || link->given_up > 0)
         return;
     link_set_state(link, AGENT_LINK_READY);
     link->events->awake(link->ctx);
 }
 
-/* Two PINGs must have been out: a host that slept blames no guest. A queue that is stuck holds
- * questions enough, so nothing is added to it. */
+/* A queue that is stuck holds questions enough, so nothing is added to it. */
 static void on_watch(void *ctx)
 {
     struct agent_link *link = ctx;
-    uint64_t silence = loop_now_ms(link->loop) - link->heard_ms;
     struct agent_frame ping = { .kind = AGENT_FRAME_PING };
+    uint32_t delay_ms;
+    enum keep_alive_verdict verdict = keep_alive_tick(&link->keep_alive,
+                                                      loop_now_ms(link->loop), &delay_ms);
 
-    if (silence < AGENT_LINK_PING_MS) {
-        loop_timer_arm(link->watch, AGENT_LINK_PING_MS - silence);
+    loop_timer_arm(link->watch, delay_ms);
+    if (verdict == KEEP_ALIVE_WAIT)
         return;
-    }
-    loop_timer_arm(link->watch, AGENT_LINK_PING_MS);
     if (agent_link_queued(link) == 0)
-        agent_link_send(link, &ping);
-    if (link->pings++ >= 2 && silence >= AGENT_LINK_SILENT_MS)
+        agent_link_send(link, &ping); /* also when it is silent: that wakes it */
+    if (verdict == KEEP_ALIVE_LOST)
         agent_link_fall_silent(link, "the guest agent has been silent for 15 s");
 }
 

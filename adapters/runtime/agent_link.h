@@ -14,7 +14,7 @@ struct agent_call;
 
 #define AGENT_LINK_PROTOCOL_MAJOR 1u /* what the guest's HELLO must say */
 #define AGENT_LINK_PING_MS 5000u     /* nothing heard for so long: PING */
-#define AGENT_LINK_SILENT_MS 15000u  /* nothing heard for so long: silent */
+#define AGENT_LINK_SILENCES_MAX 3u   /* after so many of these spans: silent (keep_alive.h) */
 /* Calls that the guest has not ended; abandoned ones count. More: the call is refused. */
 #define AGENT_LINK_CALLS_MAX 4096u
 /* What may wait to be sent before further calls are refused, and before streams are held back.

@@ -4,6 +4,7 @@
 
 #include "agent_frame.h"
 #include "agent_link.h"
+#include "keep_alive.h"
 #include "list.h"
 
 #define AGENT_LINK_BUCKETS 64u /* of calls, by id; a power of two */
@@ -36,8 +37,7 @@ struct agent_link {
     const char *failure; /* static; the flush closes the link with it. NULL: none */
 
     struct loop_timer *watch; /* armed in ready and silent */
-    uint64_t heard_ms;        /* last frame */
-    unsigned pings;           /* sent since then */
+    struct keep_alive keep_alive;
 
     struct list calls[AGENT_LINK_BUCKETS]; /* struct agent_call */
     size_t call_count;

@@ -12,6 +12,7 @@
 #include "channel.h"
 #include "fault.h"
 #include "info.h"
+#include "keep_alive.h"
 #include "log.h"
 #include "request.h"
 #include "router_call.h"
@@ -60,8 +61,8 @@ struct serve {
     struct sp *sp;                /* from SERVE_GREETING on */
     uint64_t link;                /* generation: of this connection, or the last one */
     uint64_t next_id;
-    uint64_t heard_ms;        /* when the last message came */
-    struct loop_timer *timer; /* SERVE_WAITING: dial; SERVE_GREETING: give up; else PING */
+    struct keep_alive keep_alive; /* SERVE_PARKED, SERVE_READY */
+    struct loop_timer *timer;     /* SERVE_WAITING: dial; SERVE_GREETING: give up; else PING */
     uint32_t backoff_ms;
     int last_dial_error;     /* logged when it changes: a router may be away for days */
     struct loop_notice doom; /* deferred: the connection must end, but not inside a send */
@@ -223,6 +224,15 @@ bool serve_accepts(const struct serve *serve, const struct adapter_settings *set
     return serve->state != SERVE_READY || output_fits(settings, serve->max_message_bytes);
 }
 
+/* From now on its silence is its end. */
+static void serve_watch(struct serve *serve)
+{
+    serve->keep_alive = (struct keep_alive){ .interval_ms = SERVE_PING_MS,
+                                             .spans_max = SERVE_SILENCES_MAX };
+    keep_alive_start(&serve->keep_alive, loop_now_ms(adapter_loop(serve->adapter)));
+    loop_timer_arm(serve->timer, SERVE_PING_MS);
+}
+
 static const char *serve_welcome(struct serve *serve, const struct envelope *welcome)
 {
     if (!output_fits(adapter_settings(serve->adapter), welcome->max_message_bytes))
@@ -241,7 +251,7 @@ static const char *serve_welcome(struct serve *serve, const struct envelope *wel
     serve->backoff_ms = SERVE_BACKOFF_MIN_MS;
     serve->last_dial_error = 0;
     serve_set_state(serve, SERVE_READY);
-    loop_timer_arm(serve->timer, SERVE_PING_MS);
+    serve_watch(serve);
     return NULL;
 }
 
@@ -253,7 +263,7 @@ static const char *serve_refused(struct serve *serve, const struct envelope *ref
     log_event(LOG_ERROR, "router_refused", log_text("router", serve->url),
               log_text("message", message));
     serve_set_state(serve, SERVE_PARKED);
-    loop_timer_arm(serve->timer, SERVE_PING_MS);
+    serve_watch(serve);
     return NULL;
 }
 
@@ -327,7 +337,7 @@ static void on_message(void *ctx, uint8_t *data, size_t size)
     const char *reason = NULL;
     int ret = envelope_decode(data, size, &message, &reason);
 
-    serve->heard_ms = loop_now_ms(adapter_loop(serve->adapter));
+    keep_alive_heard(&serve->keep_alive, loop_now_ms(adapter_loop(serve->adapter)));
     if (ret == -ENOTSUP) /* of a later minor */
         return;
     if (ret == 0 && fault && fault->received && fault->received(fault->ctx, message.kind))
@@ -394,7 +404,6 @@ static void on_dialed(void *ctx, int error, struct stream *own_stream)
         return;
     }
     serve->link++;
-    serve->heard_ms = loop_now_ms(adapter_loop(serve->adapter));
     serve_set_state(serve, SERVE_GREETING);
     loop_timer_arm(serve->timer, SERVE_GREETING_MS);
 }
@@ -419,17 +428,17 @@ static void serve_dial(struct serve *serve)
 static void serve_keep_alive(struct serve *serve)
 {
     const struct fault *fault = adapter_fault(serve->adapter);
-    uint64_t silent_ms = loop_now_ms(adapter_loop(serve->adapter)) - serve->heard_ms;
+    uint64_t now_ms = loop_now_ms(adapter_loop(serve->adapter));
+    uint32_t delay_ms;
+    enum keep_alive_verdict verdict = keep_alive_tick(&serve->keep_alive, now_ms, &delay_ms);
 
-    if (silent_ms >= SERVE_SILENCES_MAX * SERVE_PING_MS) {
+    if (verdict == KEEP_ALIVE_LOST) {
         serve_lose(serve, "the router is silent");
         return;
     }
-    if (silent_ms < SERVE_PING_MS) {
-        loop_timer_arm(serve->timer, SERVE_PING_MS - silent_ms);
+    loop_timer_arm(serve->timer, delay_ms);
+    if (verdict == KEEP_ALIVE_WAIT)
         return;
-    }
-    loop_timer_arm(serve->timer, SERVE_PING_MS - silent_ms % SERVE_PING_MS);
     if (fault && fault->quiet && fault->quiet(fault->ctx))
         return;
     /* A failure to send is noticed by the silence, at the latest. */

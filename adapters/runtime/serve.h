@@ -9,7 +9,8 @@
 #include "buf.h"
 #include "envelope.h"
 
-/* PING when nothing came for so long; after so many of these spans the link is lost. */
+/* PING when nothing came for so long; after so many of these spans the link is lost
+ * (keep_alive.h). */
 #define SERVE_PING_MS 5000u
 #define SERVE_SILENCES_MAX 3u
 /* What may wait to be sent (or one message, if that is larger); more: the router does not read,
