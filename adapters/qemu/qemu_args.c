@@ -68,7 +68,11 @@ static int add_machine(const struct qemu_args_spec *spec, struct text_list *to)
 
 static int add_processor(const struct qemu_args_spec *spec, struct text_list *to)
 {
-    static const char *const models[] = { [ACCEL_TCG] = "max", [ACCEL_KVM] = "host" };
+    /* TCG runs `rep movsb` a byte at a time, and a guest that sees ERMS or FSRM copies so. */
+    static const char *const models[] = {
+        [ACCEL_TCG] = "max,-erms,-fsrm",
+        [ACCEL_KVM] = "host",
+    };
     static_assert(ARRAY_SIZE(models) == ACCEL_KIND_MAX, "a model for each kind");
     int result = ADD_ALL(to, "-cpu", models[spec->accel.kind], "-accel");
 
