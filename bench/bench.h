@@ -5,6 +5,7 @@
 #include "subject.h"
 
 #define BENCH_MEMORY_MB 128u /* of each sandbox */
+#define BENCH_DISK_MB 256u   /* all of them are promised that at once */
 #define BENCH_BODY_MAX 4096
 
 /* Lines below `sandbox` that choose how machines come about; only sandbox-qemu reads them. */

@@ -13,8 +13,9 @@ int bench_subject(struct bench *bench, const char *adapter, const char *extra,
     char error[2048], settings[1024];
     snprintf(settings, sizeof(settings),
              "    image_allowlist: [%s]\n    default_memory_mb: %u\n"
-             "    max_concurrent_sandboxes: 256\n%s",
-             bench->image, BENCH_MEMORY_MB, bench->settings ? bench->settings : "");
+             "    max_concurrent_sandboxes: 256\n    max_disk_mb: %u\n%s",
+             bench->image, BENCH_MEMORY_MB, BENCH_DISK_MB,
+             bench->settings ? bench->settings : "");
     struct subject_options options = { .router_program = bench->router_program,
                                        .adapter = adapter,
                                        .state = SUBJECT_BOUND,
