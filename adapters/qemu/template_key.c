@@ -16,7 +16,7 @@
 #include "file.h"
 #include "proc.h"
 
-#define FORMAT "1" /* of what is hashed */
+#define FORMAT "2" /* of what is hashed */
 #define CHUNK_BYTES 65536u
 #define CPUINFO_MAX_BYTES (16u * 1024 * 1024)
 /* The rate of the TSC is measured; what differs by less is the same processor. */
@@ -54,6 +54,44 @@ static int add_file(struct hash_sha256 *hash, const char *name, int fd)
     }
 }
 
+/* What QEMU loads into a microVM by itself: it is part of what is saved. Where there is none,
+ * that is hashed too. */
+static int add_firmware(struct hash_sha256 *hash, const char *folder)
+{
+    static const char *const names[] = { "bios-microvm.bin", "qboot.rom", "linuxboot_dma.bin",
+                                         "pvh.bin", "kvmvapic.bin" };
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < ARRAY_SIZE(names); i++) {
+        char path[PROC_PATH_MAX + 64];
+        _cleanup_close_ int fd = -1;
+
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0)
+            result = add_file(hash, "firmware", fd);
+        else
+            add_text(hash, "no firmware", path);
+    }
+    return result;
+}
+
+/* Debian's QEMU looks into the first two, one that was installed elsewhere beside itself. */
+static int add_firmwares(struct hash_sha256 *hash, const char *program)
+{
+    char beside[PROC_PATH_MAX + 32] = "";
+    const char *const folders[] = { "/usr/share/qemu", "/usr/share/seabios", beside };
+    const char *slash = strrchr(program, '/');
+    int result = 0;
+
+    if (slash)
+        (void)snprintf(beside, sizeof(beside), "%.*s/../share/qemu", (int)(slash - program),
+                       program);
+    for (size_t i = 0; result == 0 && i < ARRAY_SIZE(folders) && *folders[i]; i++)
+        result = add_firmware(hash, folders[i]);
+    return result;
+}
+
 static int add_program(struct hash_sha256 *hash, const char *name)
 {
     char path[PROC_PATH_MAX];
@@ -62,7 +100,8 @@ static int add_program(struct hash_sha256 *hash, const char *name)
 
     if (result < 0)
         return result;
-    return fd < 0 ? -errno : add_file(hash, "program", fd);
+    result = fd < 0 ? -errno : add_file(hash, "program", fd);
+    return result < 0 ? result : add_firmwares(hash, path);
 }
 
 /* Model and features of the first processor; the lines that change by themselves are not. */
