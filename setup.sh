@@ -7,7 +7,7 @@ set -euo pipefail
 
 run_packages=(
     ca-certificates build-essential cmake pkg-config
-    libnng-dev libmsgpack-dev libjansson-dev libyaml-dev libpcre2-dev nettle-dev libslirp-dev
+    libnng-dev libmbedtls-dev libmsgpack-dev libjansson-dev libyaml-dev libpcre2-dev nettle-dev libslirp-dev
     check
     qemu-system-x86 bubblewrap
     mmdebstrap skopeo umoci erofs-utils e2fsprogs cpio zstd xz-utils mount

@@ -12,8 +12,7 @@
 /* Of a posted read: enough for a call. Whatever is larger is read by attempts, and into memory
  * that all streams of a loop share. */
 #define STREAM_WAIT_BYTES 4096u
-#define STREAM_TLS_WAIT_BYTES (64u * 1024) /* nothing is attempted there */
-#define STREAM_READS_A_TURN 8u             /* of one stream, before others have their turn */
+#define STREAM_READS_A_TURN 8u /* of one stream, before others have their turn */
 
 /* nng's thread: the only lines of this file that run there. */
 
@@ -29,6 +28,8 @@ static void read_completed(void *argument)
 static void stream_release(struct stream *stream)
 {
     stream_send_done(stream);
+    tls_free(stream->tls);
+    buf_done(&stream->plain);
     free(stream->read);
     free(stream);
 }
@@ -80,16 +81,13 @@ void stream_free(struct stream *stream)
 /* Reading. */
 
 /* An aio without a callback is over when the call that began it returns, or it waits for nng's
- * poller. Cancelling it then is safe: nothing of it has moved, or all that it will. (With TLS a
- * cancelled send would end the connection.) */
+ * poller. Cancelling it then is safe: nothing of it has moved, or all that it will. */
 int stream_attempt(struct stream *stream, void (*operation)(nng_stream *, nng_aio *),
                    const nng_iov *parts, unsigned count, size_t *ret_size)
 {
     nng_aio *aio = stream->attempt_aio;
     int error;
 
-    if (!aio)
-        return NNG_EAGAIN;
     (void)nng_aio_set_iov(aio, count, parts); /* fails for more than STREAM_PARTS_MAX only */
     operation(stream->nng, aio);
     nng_aio_cancel(aio);
@@ -107,7 +105,7 @@ static bool stream_wants_bytes(const struct stream *stream)
 
 static void stream_post_read(struct stream *stream)
 {
-    nng_iov iov = { .iov_buf = stream->read, .iov_len = stream->read_bytes };
+    nng_iov iov = { .iov_buf = stream->read, .iov_len = STREAM_WAIT_BYTES };
 
     (void)nng_aio_set_iov(stream->read_aio, 1, &iov); /* fails for more than 8 only */
     stream->reading = true;
@@ -139,18 +137,46 @@ static void stream_give(struct stream *stream, uint8_t *data, size_t size)
         stream->events->data(stream->ctx, data, size);
 }
 
+/* The session is over: what it has said last, an alert as a rule, is still sent. */
+static void stream_tls_over(struct stream *stream, int error)
+{
+    if (error == -EPIPE && stream->state == STREAM_FINISHING)
+        return; /* the peer has shut its side and may still read ours */
+    stream_write(stream);
+    stream_end(stream, error == -EPIPE ? 0 : error);
+}
+
+/* Bytes of the socket; the owner gets them, or what is in them. */
+static void stream_take(struct stream *stream, uint8_t *data, size_t size)
+{
+    int error;
+
+    if (!stream->tls) {
+        stream_give(stream, data, size);
+        return;
+    }
+    error = tls_unseal(stream->tls, data, size, &stream->plain);
+    stream_give(stream, stream->plain.data, stream->plain.size);
+    stream_shrink(&stream->plain);
+    if (error != 0)
+        stream_tls_over(stream, error);
+    else
+        loop_defer(stream->loop,
+                   &stream->flush); /* of a handshake, or what waited for its end */
+}
+
 /* One attempt, behind the READY bytes that a posted read brought; all goes to the owner. 0, or
  * an error of nng: NNG_EAGAIN is no end. */
 static int stream_read_once(struct stream *stream, size_t ready)
 {
     uint8_t *data = loop_scratch(stream->loop);
     nng_iov iov = { .iov_buf = data + ready, .iov_len = LOOP_SCRATCH_BYTES - ready };
-    bool more = ready == 0 || ready == stream->read_bytes;
+    bool more = ready == 0 || ready == STREAM_WAIT_BYTES;
     size_t size = 0;
     int error = more ? stream_attempt(stream, nng_stream_recv, &iov, 1, &size) : 0;
 
     memcpy(data, stream->read, ready);
-    stream_give(stream, data, ready + size);
+    stream_take(stream, data, ready + size);
     return error;
 }
 
@@ -181,19 +207,6 @@ static void on_read_more(void *ctx)
     stream_read(ctx, 0);
 }
 
-/* `read` holds SIZE bytes. */
-static void stream_take_read(struct stream *stream, size_t size)
-{
-    if (stream->attempt_aio) {
-        stream_read(stream, size);
-        return;
-    }
-    stream_enter(stream);
-    stream_give(stream, stream->read, size);
-    if (stream_leave(stream))
-        stream_read(stream, 0);
-}
-
 static void on_read_done(void *ctx)
 {
     struct stream *stream = ctx;
@@ -205,7 +218,7 @@ static void on_read_done(void *ctx)
     else if (stream->paused)
         stream->unread = nng_aio_count(stream->read_aio);
     else
-        stream_take_read(stream, nng_aio_count(stream->read_aio));
+        stream_read(stream, nng_aio_count(stream->read_aio));
 }
 
 /* What could not be told from inside the call that caused it: held bytes, or the end. */
@@ -223,7 +236,7 @@ static void on_deliver(void *ctx)
     if (stream->state != STREAM_OPEN || stream->paused)
         return;
     stream->unread = 0;
-    stream_take_read(stream, unread);
+    stream_read(stream, unread);
 }
 
 void stream_pause(struct stream *stream)
@@ -279,26 +292,28 @@ void stream_finish(struct stream *stream, uint32_t linger_ms)
 
 /* Making. */
 
-static int stream_allocate(struct stream *stream, bool tls)
+static int stream_allocate(struct stream *stream, struct tls_config *tls)
 {
     int error, result;
 
-    stream->read_bytes = tls ? STREAM_TLS_WAIT_BYTES : STREAM_WAIT_BYTES;
-    stream->read = malloc(stream->read_bytes);
+    stream->read = malloc(STREAM_WAIT_BYTES);
     if (!stream->read)
         return -ENOMEM;
     error = nng_aio_alloc(&stream->read_aio, read_completed, stream);
-    if (error == 0 && !tls)
+    if (error == 0)
         error = nng_aio_alloc(&stream->attempt_aio, NULL, NULL);
     if (error != 0)
         return stream_errno(error);
     nng_aio_set_timeout(stream->read_aio, NNG_DURATION_INFINITE);
     result = stream_send_allocate(stream);
+    if (result == 0 && tls)
+        result = tls_new(tls, &stream->tls);
     return result < 0 ? result
                       : loop_timer_new(stream->loop, on_linger_over, stream, &stream->linger);
 }
 
-int stream_wrap(struct loop *loop, nng_stream *own_nng, bool tls, struct stream **ret_stream)
+int stream_wrap(struct loop *loop, nng_stream *own_nng, struct tls_config *tls,
+                struct stream **ret_stream)
 {
     struct stream *stream = calloc(1, sizeof(*stream));
     int result;
@@ -309,7 +324,6 @@ int stream_wrap(struct loop *loop, nng_stream *own_nng, bool tls, struct stream 
     }
     stream->loop = loop;
     stream->nng = own_nng;
-    stream->last_read = tls; /* nng's TLS does not answer a read behind a failed one */
     loop_notice_init(&stream->read_done, on_read_done, stream);
     loop_notice_init(&stream->read_more, on_read_more, stream);
     stream_send_init(stream);
@@ -328,6 +342,8 @@ void stream_start(struct stream *stream, const struct stream_events *events, voi
     stream->events = events;
     stream->ctx = ctx;
     stream->state = STREAM_OPEN;
+    if (stream->tls)
+        stream_take(stream, NULL, 0);             /* begins the handshake */
     loop_defer(stream->loop, &stream->read_more); /* not from inside this call */
 }
 

@@ -1,4 +1,5 @@
-/* stream.h - byte streams carried by nng (ipc, tcp, tls+tcp), seen from the loop's thread.
+/* stream.h - byte streams carried by nng (ipc, tcp, and TLS over tcp), seen from the loop's
+ * thread.
  *
  * nng's callbacks run on nng's threads. They do one thing: note the completion and wake the
  * loop. All functions here and all callbacks belong to the loop's thread, so users need no
@@ -12,18 +13,11 @@
 
 #include "buf.h"
 #include "loop.h"
+#include "tls.h"
 
 struct stream;
 struct stream_listener;
 struct stream_dialer;
-
-/* Certificates for tls+tcp://: PEM file paths. With CA set the peer must present a certificate.
- */
-struct stream_tls {
-    const char *cert_file;
-    const char *key_file;
-    const char *ca_file;
-};
 
 struct stream_events {
     /* Bytes came. Borrowed for the call; all are taken. */
@@ -38,10 +32,10 @@ struct stream_events {
 /* URL: ipc:///path, tcp://host:port ([v6]:port; port 0 picks one), tls+tcp://host:port. An ipc
  * socket is made with mode 0600; one left behind by a dead process is replaced.
  * ACCEPTED consumes the stream. 0, or -errno (-EADDRINUSE, -EADDRNOTAVAIL, -EINVAL for a URL
- * that cannot be read or a host nobody knows, -ENOTSUP for tls+tcp when nng was built without
- * TLS, …). */
+ * that cannot be read or a host nobody knows, …, and what tls_config_new_server() says of TLS).
+ */
 typedef void (*stream_accepted_fn)(void *ctx, struct stream *own_stream);
-int stream_listen(struct loop *loop, const char *url, const struct stream_tls *tls,
+int stream_listen(struct loop *loop, const char *url, const struct tls_files *tls,
                   stream_accepted_fn accepted, void *ctx,
                   struct stream_listener **ret_listener);
 uint16_t stream_listener_port(const struct stream_listener *listener);
@@ -51,7 +45,7 @@ DEFINE_CLEANUP(struct stream_listener *, stream_listener_free)
 /* DONE once: 0 and the stream, or -errno (-ETIMEDOUT after TIMEOUT_MS) and NULL. Freeing the
  * dialer before that cancels it silently; free it after DONE as well. */
 typedef void (*stream_dialed_fn)(void *ctx, int error, struct stream *own_stream);
-int stream_dial(struct loop *loop, const char *url, const struct stream_tls *tls,
+int stream_dial(struct loop *loop, const char *url, const struct tls_files *tls,
                 uint32_t timeout_ms, stream_dialed_fn done, void *ctx,
                 struct stream_dialer **ret_dialer);
 void stream_dialer_free(struct stream_dialer *dialer);

@@ -10,6 +10,9 @@
  */
 #define ACCEPT_RETRY_MS 100
 #define IPC_SOCKET_MODE 0600
+#define TLS_URL_PREFIX "tls+"
+
+DEFINE_CLEANUP(nng_url *, nng_url_free)
 
 struct stream_listener {
     struct loop *loop;
@@ -19,8 +22,8 @@ struct stream_listener {
     struct loop_timer *retry;
     stream_accepted_fn accepted;
     void *ctx;
-    bool tls;
-    bool calling; /* `accepted` is on the stack: freeing waits for it */
+    struct tls_config *tls; /* NULL: none */
+    bool calling;           /* `accepted` is on the stack: freeing waits for it */
     bool freed;
 };
 
@@ -29,8 +32,8 @@ struct stream_dialer {
     nng_stream_dialer *nng;
     nng_aio *aio;
     struct loop_notice dial_done; /* notified by nng's thread */
-    bool tls;
-    bool dialing; /* the result was not taken yet */
+    struct tls_config *tls;       /* NULL: none */
+    bool dialing;                 /* the result was not taken yet */
     stream_dialed_fn done;
     void *ctx;
 };
@@ -74,6 +77,17 @@ int stream_errno(int nng_error)
     if (nng_error < 0 || (size_t)nng_error >= ARRAY_SIZE(table) || table[nng_error] == 0)
         return -EIO;
     return -table[nng_error];
+}
+
+static bool url_is_tls(const char *url)
+{
+    return strncmp(url, TLS_URL_PREFIX, strlen(TLS_URL_PREFIX)) == 0;
+}
+
+/* What nng is to carry URL's bytes by: TLS is ours. */
+static const char *url_to_carry(const char *url)
+{
+    return url_is_tls(url) ? url + strlen(TLS_URL_PREFIX) : url;
 }
 
 void stream_aio_free(nng_aio **aio)
@@ -145,19 +159,16 @@ static void on_accept_done(void *ctx)
 }
 
 static int listener_open(struct stream_listener *listener, const char *url,
-                         const struct stream_tls *tls)
+                         const struct tls_files *tls)
 {
-    int error = nng_stream_listener_alloc(&listener->nng, url);
-    int result;
+    int result = url_is_tls(url) ? tls_config_new_server(tls, &listener->tls) : 0;
+    int error;
 
+    if (result < 0)
+        return result;
+    error = nng_stream_listener_alloc(&listener->nng, url_to_carry(url));
     if (error != 0)
         return error == NNG_EADDRINVAL ? -EINVAL : stream_errno(error);
-    listener->tls = stream_url_is_tls(url);
-    if (listener->tls) {
-        result = stream_tls_listener(listener->nng, tls);
-        if (result < 0)
-            return result;
-    }
     if (strncmp(url, "ipc:", 4) == 0)
         error = nng_stream_listener_set_int(listener->nng, NNG_OPT_IPC_PERMISSIONS,
                                             IPC_SOCKET_MODE);
@@ -171,7 +182,7 @@ static int listener_open(struct stream_listener *listener, const char *url,
     return loop_timer_new(listener->loop, listener_accept, listener, &listener->retry);
 }
 
-int stream_listen(struct loop *loop, const char *url, const struct stream_tls *tls,
+int stream_listen(struct loop *loop, const char *url, const struct tls_files *tls,
                   stream_accepted_fn accepted, void *ctx, struct stream_listener **ret_listener)
 {
     _cleanup_(stream_listener_freep)
@@ -219,6 +230,7 @@ void stream_listener_free(struct stream_listener *listener)
     if (listener->nng)
         nng_stream_listener_free(listener->nng);
     loop_timer_free(listener->retry);
+    tls_config_free(listener->tls);
     listener->freed = true;
     if (!listener->calling)
         free(listener);
@@ -246,24 +258,33 @@ static void on_dial_done(void *ctx)
     dialer->done(dialer->ctx, result, stream); /* may free: nothing follows */
 }
 
-static int dialer_open(struct stream_dialer *dialer, const char *url,
-                       const struct stream_tls *tls)
+static int dialer_open_tls(struct stream_dialer *dialer, const char *url,
+                           const struct tls_files *tls)
 {
-    int error = nng_stream_dialer_alloc(&dialer->nng, url);
-    int result;
+    _cleanup_(nng_url_freep)
+    nng_url *parts = NULL;
+    int error = nng_url_parse(&parts, url_to_carry(url));
 
     if (error != 0)
         return error == NNG_EADDRINVAL ? -EINVAL : stream_errno(error);
-    dialer->tls = stream_url_is_tls(url);
-    if (dialer->tls) {
-        result = stream_tls_dialer(dialer->nng, url, tls);
-        if (result < 0)
-            return result;
-    }
+    return tls_config_new_client(tls, parts->u_hostname, &dialer->tls);
+}
+
+static int dialer_open(struct stream_dialer *dialer, const char *url,
+                       const struct tls_files *tls)
+{
+    int result = url_is_tls(url) ? dialer_open_tls(dialer, url, tls) : 0;
+    int error;
+
+    if (result < 0)
+        return result;
+    error = nng_stream_dialer_alloc(&dialer->nng, url_to_carry(url));
+    if (error != 0)
+        return error == NNG_EADDRINVAL ? -EINVAL : stream_errno(error);
     return stream_errno(nng_aio_alloc(&dialer->aio, dial_completed, dialer));
 }
 
-int stream_dial(struct loop *loop, const char *url, const struct stream_tls *tls,
+int stream_dial(struct loop *loop, const char *url, const struct tls_files *tls,
                 uint32_t timeout_ms, stream_dialed_fn done, void *ctx,
                 struct stream_dialer **ret_dialer)
 {
@@ -301,5 +322,6 @@ void stream_dialer_free(struct stream_dialer *dialer)
     if (dialer->nng)
         nng_stream_dialer_free(dialer->nng);
     loop_notice_cancel(dialer->loop, &dialer->dial_done);
+    tls_config_free(dialer->tls);
     free(dialer);
 }

@@ -33,7 +33,7 @@ static void stream_fail_writes(struct stream *stream, int error)
 
 /* Writing. */
 
-static void stream_shrink(struct buf *buf)
+void stream_shrink(struct buf *buf)
 {
     buf_clear(buf);
     if (buf->capacity > STREAM_KEEP_BYTES)
@@ -50,23 +50,47 @@ static void stream_post_write(struct stream *stream)
     nng_stream_send(stream->nng, stream->write_aio);
 }
 
-/* False: all of `sending` is written. */
+static void buf_swap(struct buf *one, struct buf *other)
+{
+    struct buf kept = *one;
+
+    *one = *other;
+    *other = kept;
+}
+
+/* `sending` is empty and gets what TLS has to say: of its own, of what is queued, and at the
+ * end that it is the end. */
+static void stream_seal(struct stream *stream)
+{
+    int error = tls_seal(stream->tls, &stream->next);
+
+    if (error < 0) {
+        stream_fail_writes(stream, error);
+        return;
+    }
+    if (stream->next.size == 0) {
+        stream_shrink(&stream->next);
+        if (stream->state == STREAM_FINISHING)
+            tls_close(stream->tls);
+    }
+    buf_swap(&stream->sending, tls_sealed(stream->tls));
+}
+
+/* False: all that can be written is. */
 static bool stream_has_more(struct stream *stream)
 {
-    struct buf empty;
-
     if (stream->sent < stream->sending.size)
         return true;
     stream_shrink(&stream->sending);
-    empty = stream->sending;
-    stream->sending = stream->next;
-    stream->next = empty;
     stream->sent = 0;
+    if (stream->tls)
+        stream_seal(stream);
+    else
+        buf_swap(&stream->sending, &stream->next);
     return stream->sending.size > 0;
 }
 
-/* Writes what the socket takes, and has nng wait for it to take the rest. */
-static void stream_write(struct stream *stream)
+void stream_write(struct stream *stream)
 {
     if (stream->write_error || !stream->nng || stream->writing ||
         stream->state == STREAM_ENDING)
@@ -87,7 +111,7 @@ static void stream_write(struct stream *stream)
         }
         stream->sent += size; /* may be a part */
     }
-    if (stream->state == STREAM_FINISHING)
+    if (stream->state == STREAM_FINISHING && stream_queued_bytes(stream) == 0)
         stream_end(stream, 0);
 }
 
@@ -220,7 +244,7 @@ int stream_sendv(struct stream *stream, const struct iovec *parts, unsigned coun
     result = stream_may_send(stream, size);
     if (result < 0)
         return result;
-    if (size >= STREAM_DIRECT_SEND_BYTES && stream->state == STREAM_OPEN)
+    if (size >= STREAM_DIRECT_SEND_BYTES && stream->state == STREAM_OPEN && !stream->tls)
         sent = stream_send_directly(stream, parts, count);
     if (sent == size || stream->write_error)
         return 0; /* a failure just now is told by `closed` */

@@ -26,7 +26,10 @@ struct stream {
     enum stream_state state;
     int end_error; /* for `closed` */
 
-    nng_aio *attempt_aio; /* without a callback; NULL with TLS, see stream_attempt() */
+    struct tls *tls;  /* NULL: what is carried is what the owner sees */
+    struct buf plain; /* what came by it */
+
+    nng_aio *attempt_aio; /* without a callback, see stream_attempt() */
 
     nng_aio *read_aio;
     struct loop_notice read_done; /* notified by nng's thread */
@@ -35,9 +38,8 @@ struct stream {
     bool last_read;               /* a read has failed, and the next failure is the end */
     int read_error;               /* of that read; 0: it was the peer's orderly end */
     bool paused;
-    size_t unread;     /* bytes of `read` not delivered because of a pause */
-    uint8_t *read;     /* of posted reads */
-    size_t read_bytes; /* its size */
+    size_t unread; /* bytes of `read` not delivered because of a pause */
+    uint8_t *read; /* of posted reads, STREAM_WAIT_BYTES */
 
     nng_aio *write_aio;
     struct loop_notice write_done; /* notified by nng's thread */
@@ -46,8 +48,8 @@ struct stream {
     int write_error;               /* no more is written, but the peer's last words are read */
     bool above_high_water;
     size_t queue_max_bytes;
-    struct buf sending;
-    size_t sent; /* of `sending` */
+    struct buf sending; /* with TLS: sealed */
+    size_t sent;        /* of `sending` */
     struct buf next;
 
     struct loop_notice deliver; /* deferred: what a resume or an end has to tell */
@@ -68,5 +70,8 @@ void stream_end(struct stream *stream, int error);
 /* stream_send.c */
 void stream_send_init(struct stream *stream);
 int stream_send_allocate(struct stream *stream); /* 0 or -errno */
-void stream_send_stop(struct stream *stream);    /* nng knows no write of it any more */
+/* Writes what the socket takes, and has nng wait for it to take the rest. */
+void stream_write(struct stream *stream);
+void stream_shrink(struct buf *buf);          /* empties it; what is big is given back */
+void stream_send_stop(struct stream *stream); /* nng knows no write of it any more */
 void stream_send_done(struct stream *stream);

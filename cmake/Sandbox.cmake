@@ -26,6 +26,20 @@ function(sandbox_find_nng)
                           INTERFACE_INCLUDE_DIRECTORIES ${NNG_INCLUDE_DIR})
 endfunction()
 
+# Debian 12's mbedTLS ships no pkg-config file either; it is three libraries.
+function(sandbox_find_mbedtls)
+    find_path(MBEDTLS_INCLUDE_DIR mbedtls/ssl.h REQUIRED)
+    set(libraries)
+    foreach(name mbedtls mbedx509 mbedcrypto)
+        find_library(${name}_LIBRARY ${name} REQUIRED)
+        list(APPEND libraries ${${name}_LIBRARY})
+    endforeach()
+    add_library(mbedtls::shared INTERFACE IMPORTED GLOBAL)
+    set_target_properties(mbedtls::shared PROPERTIES
+                          INTERFACE_INCLUDE_DIRECTORIES ${MBEDTLS_INCLUDE_DIR}
+                          INTERFACE_LINK_LIBRARIES "${libraries}")
+endfunction()
+
 # msgpack-c is called msgpackc or msgpack-c, by version.
 function(sandbox_find_msgpack)
     find_path(MSGPACK_INCLUDE_DIR msgpack.h REQUIRED)

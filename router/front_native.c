@@ -68,7 +68,7 @@ static void on_tls_accepted(void *ctx, struct stream *own_stream)
 static int listen_tls(struct front_native *front, char *error)
 {
     const struct router_settings *settings = &front->router->settings->router;
-    struct stream_tls tls = {
+    struct tls_files tls = {
         .cert_file = settings->tls.cert,
         .key_file = settings->tls.key,
         .ca_file = settings->tls.ca,

@@ -412,9 +412,9 @@ static void serve_dial(struct serve *serve)
 {
     const struct setting_tls *certificates =
         &snapshot_settings(adapter_snapshot(serve->adapter))->router.tls;
-    struct stream_tls tls = { .cert_file = certificates->cert,
-                              .key_file = certificates->key,
-                              .ca_file = certificates->ca };
+    struct tls_files tls = { .cert_file = certificates->cert,
+                             .key_file = certificates->key,
+                             .ca_file = certificates->ca };
     int ret;
 
     serve_set_state(serve, SERVE_DIALING);

@@ -45,7 +45,7 @@ static bool connected;
 static stream_dialed_fn dialed;
 static void *dialed_ctx;
 
-int stream_dial(struct loop *loop, const char *url, const struct stream_tls *tls,
+int stream_dial(struct loop *loop, const char *url, const struct tls_files *tls,
                 uint32_t timeout_ms, stream_dialed_fn done, void *ctx,
                 struct stream_dialer **ret_dialer)
 {
