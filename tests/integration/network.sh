@@ -44,7 +44,7 @@ add_addresses world 198.51.100.2/24 10.77.0.2/24 169.254.169.254/32 2001:db8:1::
 "${enter[@]}" ip link set world up
 "${enter[@]}" ip link set lo up
 
-serve() { # LOG ADDRESS HTTP-PORT DNS-PORT, as add_addresses
+serve() { # LOG ADDRESS HTTP-PORT DNS-PORT [HOW], as add_addresses
     local log=$1
     shift
     touch "$log"
@@ -56,7 +56,8 @@ serve "$work/world" :: 80 53
 enter=()
 serve "$work/host" :: 8080 0
 serve "$work/names" 127.0.0.1 0 53
-echo "nameserver 127.0.0.1" >"$work/resolv.conf"
+name_servers() { printf 'nameserver %s\n' "$@" >"$work/resolv.conf"; }
+name_servers 127.0.0.1
 chmod 644 "$work/resolv.conf"
 chmod 755 "$work"
 mount --bind "$work/resolv.conf" "$(readlink -f /etc/resolv.conf)"
@@ -172,13 +173,35 @@ like "and 64 MiB the other way" "$said" "upload,198.51.100.2,64 64 "
 echo "# $said"
 ok "and no relay ended on the way" not grep -q relay_ended "$work/log"
 
+# The first name server is no good: the next one is asked, and no look-up fails. ::1 has none.
+serve "$work/failing" 127.0.0.4 0 53 failing
+serve "$work/silent" 127.0.0.5 0 53 silent
+for way in refused,127.0.0.6,127.0.0.11 failing,127.0.0.4,127.0.0.12 silent,127.0.0.5,127.0.0.13 v6,::1,fd77::1; do
+    IFS=, read -r way first_server second_server <<<"$way"
+    serve "$work/second.$way" "$second_server" 0 53
+    name_servers "$first_server" "$second_server"
+    : >"$work/said"
+    # shellcheck disable=SC2317 # called through eventually; 5 s are glibc's own patience
+    second_asked() {
+        iii trigger --timeout-ms 60000 sandbox::exec "sandbox_id=$first" timeout_ms=50000 \
+            "cmd=python3 /guest.py lookup,$way.test" | jq -j .stdout >>"$work/said"
+        grep -q "asked for the name $way" "$work/second.$way"
+    }
+    ok "the second name server is asked: $way" eventually 15 second_asked
+    is "and no look-up failed" "$(cut -d ' ' -f 2 "$work/said" | sort -u)" 1
+done
+for way in failing silent; do
+    ok "the first one was asked: $way" grep -q "asked for the name $way" "$work/$way"
+done
+expect "then it is asked at once" "$(run_in "$first" lookup,again.test)" lookup,again.test 1
+
 # Another resolver, on a private address that is closed otherwise; then one that is down.
-echo "nameserver 10.77.0.2" >"$work/resolv.conf"
+name_servers 10.77.0.2
 # shellcheck disable=SC2317 # called through eventually
 other_resolver() { run_in "$first" lookup,other.test >"$work/said"; grep -q 'dns' "$work/world"; }
 ok "another resolver is taken within seconds" eventually 10 other_resolver
 expect "a private one too" "$(cat "$work/said")" lookup,other.test 1
-echo "nameserver 198.51.100.3" >"$work/resolv.conf"
+name_servers 198.51.100.3
 enter=(nsenter -t "$world" -n --)
 add_addresses world 198.51.100.3/24 # nobody answers there: see the next line
 kill "${helpers[1]}"

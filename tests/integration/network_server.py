@@ -1,7 +1,9 @@
 """The other side of network.sh: HTTP on port 80 and DNS on port 53, or where argv says, on all
 addresses of its namespace or on one. Each connection is logged by the address it came to.
 
-    network_server.py LOG ADDRESS HTTP-PORT DNS-PORT        a port 0: not that one
+    network_server.py LOG ADDRESS HTTP-PORT DNS-PORT [HOW]  a port 0: not that one
+
+HOW names are answered: `silent` not at all, `failing` by SERVFAIL.
 """
 import socket
 import struct
@@ -13,6 +15,7 @@ ANSWERS_THAT_NEED_TCP = 60  # 16 bytes each: beyond 512
 REBOUND = ["198.51.100.2", "10.77.0.2"]
 
 log_path, address, http_port, dns_port = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+how = sys.argv[5] if len(sys.argv) > 5 else ""
 family = socket.AF_INET6 if ":" in address else socket.AF_INET
 rebind_count = 0
 
@@ -67,10 +70,13 @@ def sink(client):
 
 
 def serve(client):
-    words = client.makefile("rb").readline().decode().split()
+    lines = client.makefile("rb", 0)  # what follows the request's line is left in the socket
+    words = lines.readline().decode().split()
     path = words[1] if len(words) > 1 else "/nothing"
     note("asked for " + path)
     head = b"HTTP/1.0 200 OK\r\n\r\n"
+    while path in ("/redirect", "/hello", "/") and lines.readline().strip():
+        pass
     if path == "/redirect":
         client.sendall(b"HTTP/1.0 302 Found\r\nLocation: http://10.77.0.2/hello\r\n\r\n")
     elif path.startswith("/bytes/"):
@@ -110,6 +116,9 @@ def answer(query, size_max):
         at += 1 + query[at]
     kind = struct.unpack("!H", query[at + 1 : at + 3])[0]
     question = query[12 : at + 5]
+    note("asked for the name " + ".".join(labels))
+    if how == "failing":
+        return query[:2] + struct.pack("!5H", 0x8182, 1, 0, 0, 0) + question
     records = addresses_of(".".join(labels)) if kind == 1 else []
     body = b"".join(
         b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04" + socket.inet_aton(a) for a in records
@@ -130,7 +139,8 @@ def dns_udp(sock):
         query, asker = sock.recvfrom(4096)
         reply = answer(query, dns_size(query))
         note("dns udp %d" % len(reply))
-        sock.sendto(reply, asker)
+        if how != "silent":
+            sock.sendto(reply, asker)
 
 
 def dns_tcp_client(client):

@@ -66,6 +66,24 @@ int address_of(const struct sockaddr *from, socklen_t size, struct address *ret_
     return -EAFNOSUPPORT;
 }
 
+socklen_t address_to(struct address address, uint16_t port, struct sockaddr_storage *ret_to)
+{
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+
+    if (address_is_v4(address)) {
+        v4.sin_addr.s_addr = htonl((uint32_t)address.low);
+        memcpy(ret_to, &v4, sizeof(v4));
+        return sizeof(v4);
+    }
+    for (int i = 0; i < 8; i++) {
+        v6.sin6_addr.s6_addr[i] = (uint8_t)(address.high >> (56 - 8 * i));
+        v6.sin6_addr.s6_addr[i + 8] = (uint8_t)(address.low >> (56 - 8 * i));
+    }
+    memcpy(ret_to, &v6, sizeof(v6));
+    return sizeof(v6);
+}
+
 int address_parse(const char *text, struct address *ret_address)
 {
     struct in_addr v4;

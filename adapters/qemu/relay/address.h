@@ -22,5 +22,7 @@ bool address_in(struct address address, struct address prefix, unsigned bits);
 /* -EAFNOSUPPORT: of another family, or shorter than it should be. */
 int address_of(const struct sockaddr *from, socklen_t size, struct address *ret_address,
                uint16_t *ret_port);
+/* The same back; how many bytes of RET_TO it takes. */
+socklen_t address_to(struct address address, uint16_t port, struct sockaddr_storage *ret_to);
 /* The text as inet_pton() takes it, of either family. -EINVAL. */
 int address_parse(const char *text, struct address *ret_address);

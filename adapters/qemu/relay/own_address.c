@@ -1,9 +1,6 @@
 /* own_address.c - see own_address.h. */
 #include "own_address.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,30 +17,12 @@ struct answer {
     bool own;
 };
 
-static socklen_t socket_address(struct address address, struct sockaddr_storage *ret_to)
-{
-    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(SOME_PORT) };
-    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(SOME_PORT) };
-
-    if (address_is_v4(address)) {
-        v4.sin_addr.s_addr = htonl((uint32_t)address.low);
-        memcpy(ret_to, &v4, sizeof(v4));
-        return sizeof(v4);
-    }
-    for (int i = 0; i < 8; i++) {
-        v6.sin6_addr.s6_addr[i] = (uint8_t)(address.high >> (56 - 8 * i));
-        v6.sin6_addr.s6_addr[i + 8] = (uint8_t)(address.low >> (56 - 8 * i));
-    }
-    memcpy(ret_to, &v6, sizeof(v6));
-    return sizeof(v6);
-}
-
 /* Only to an address of its own would the machine send from that same address. The raw call:
  * connect() of this process is guarded by who asks here (gate.c). */
 static bool ask(struct address address)
 {
     struct sockaddr_storage to, from;
-    socklen_t size = socket_address(address, &to);
+    socklen_t size = address_to(address, SOME_PORT, &to);
     struct address source;
     uint16_t port;
     _cleanup_close_ int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

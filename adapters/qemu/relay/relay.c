@@ -16,13 +16,16 @@
 #include "cleanup.h"
 #include "frame.h"
 #include "log.h"
+#include "own_resolvers.h"
 #include "relay_timer.h"
 
 #define FRAME_BYTES_MAX 69632 /* QEMU's own limit is 68 KiB */
 #define FRAMES_A_TURN 64      /* then the sockets have their turn */
 #define REPORT_INTERVAL_NS 1000000000
 #define POLL_FDS_MAX 1024
+#define NAME_SERVER 0x0a000203u
 #define IPV6_PREFIX "fd5a:6b3c:7e21:1::"
+static const struct address name_server6 = { 0xfd5a6b3c7e210001, 3 };
 
 struct relay {
     struct relay_options options;
@@ -153,6 +156,13 @@ static int on_get_revents(int index, void *opaque)
            (events & POLLHUP ? SLIRP_POLL_HUP : 0);
 }
 
+static bool is_for_name_server(const struct frame *frame)
+{
+    return frame->destination.port == DNS_PORT &&
+           (address_equal(frame->destination.address, address_v4(NAME_SERVER)) ||
+            address_equal(frame->destination.address, name_server6));
+}
+
 static void relay_input(struct relay *relay, const uint8_t *data, size_t size)
 {
     struct frame frame;
@@ -161,7 +171,9 @@ static void relay_input(struct relay *relay, const uint8_t *data, size_t size)
     if (!frame_wanted(&frame))
         return;
     relay_count(relay, &frame);
+    own_resolvers_set_asking(is_for_name_server(&frame));
     slirp_input(relay->slirp, data, (int)size);
+    own_resolvers_set_asking(false);
 }
 
 /* 0, or -errno when there is no guest any more. */
@@ -208,7 +220,7 @@ static Slirp *relay_slirp(struct relay *relay)
         .vnetwork.s_addr = htonl(0x0a000200),
         .vnetmask.s_addr = htonl(0xffffff00),
         .vhost.s_addr = htonl(0x0a000202),
-        .vnameserver.s_addr = htonl(0x0a000203),
+        .vnameserver.s_addr = htonl(NAME_SERVER),
         .vdhcp_start.s_addr = htonl(0x0a00020f),
         .in6_enabled = relay->options.ipv6,
         .vprefix_len = 64,

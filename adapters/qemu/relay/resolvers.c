@@ -1,62 +1,99 @@
 /* resolvers.c - see resolvers.h. */
 #include "resolvers.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cleanup.h"
-#include "relay_timer.h"
+static struct resolver *resolver_find(struct resolvers *resolvers, struct address address)
+{
+    for (size_t i = 0; i < resolvers->count; i++) {
+        if (address_equal(resolvers->items[i].address, address))
+            return &resolvers->items[i];
+    }
+    return NULL;
+}
 
-#define PATH "/etc/resolv.conf"
-#define FILE_BYTES_MAX 16384
-#define FRESH_NS 1000000000
+bool resolvers_have(const struct resolvers *resolvers, struct address address)
+{
+    return resolver_find((struct resolvers *)resolvers, address) != NULL; /* only read */
+}
 
-static void parse_line(char *line, struct resolvers *resolvers)
+/* The list. */
+
+static void read_line(char *line, struct resolvers *old, struct resolvers *to)
 {
     char *rest, *word = strtok_r(line, " \t", &rest);
-    char *address = word && strcmp(word, "nameserver") == 0 ? strtok_r(NULL, " \t\r", &rest)
-                                                            : NULL;
+    char *text = word && strcmp(word, "nameserver") == 0 ? strtok_r(NULL, " \t\r", &rest)
+                                                         : NULL;
+    const struct resolver *known;
+    struct address address;
 
-    if (!address || resolvers->count == RESOLVERS_MAX)
+    if (!text || to->count == RESOLVERS_MAX)
         return;
-    address[strcspn(address, "%")] = 0; /* the interface of a link-local one */
-    if (address_parse(address, &resolvers->addresses[resolvers->count]) == 0)
-        resolvers->count++;
+    text[strcspn(text, "%")] = 0; /* the interface of a link-local one */
+    if (address_parse(text, &address) < 0 || resolvers_have(to, address))
+        return;
+    known = resolver_find(old, address);
+    to->items[to->count++] = known ? *known : (struct resolver){ .address = address };
 }
 
-void resolvers_parse(char *text, struct resolvers *ret_resolvers)
+void resolvers_read(struct resolvers *resolvers, char *text)
 {
+    struct resolvers old = *resolvers;
     char *rest;
 
-    ret_resolvers->count = 0;
+    resolvers->count = 0;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        parse_line(line, ret_resolvers);
+        read_line(line, &old, resolvers);
 }
 
-static void resolvers_read(struct resolvers *ret_resolvers)
-{
-    static char text[FILE_BYTES_MAX + 1];
-    _cleanup_close_ int fd = open(PATH, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? 0 : read(fd, text, FILE_BYTES_MAX);
+/* Who is asked. */
 
-    text[size > 0 ? size : 0] = 0;
-    resolvers_parse(text, ret_resolvers);
+static void resolver_rest(struct resolver *resolver, int64_t now_ns)
+{
+    resolver->waiting_ns = 0;
+    resolver->rest_until_ns = now_ns + RESOLVER_REST_NS;
 }
 
-bool resolvers_have(struct address address)
+static bool resolver_rests(struct resolver *resolver, int64_t now_ns)
 {
-    static struct resolvers resolvers;
-    static int64_t read_ns;
-    int64_t now_ns = relay_clock_ns();
+    if (resolver->waiting_ns != 0 && now_ns - resolver->waiting_ns >= RESOLVER_PATIENCE_NS)
+        resolver_rest(resolver, now_ns);
+    return now_ns < resolver->rest_until_ns;
+}
 
-    if (read_ns == 0 || now_ns - read_ns >= FRESH_NS) {
-        resolvers_read(&resolvers);
-        read_ns = now_ns;
+const struct resolver *resolvers_ask(struct resolvers *resolvers, bool v4, int64_t now_ns)
+{
+    struct resolver *asked = NULL;
+
+    for (size_t i = 0; i < resolvers->count; i++) {
+        struct resolver *resolver = &resolvers->items[i];
+
+        if (address_is_v4(resolver->address) != v4)
+            continue;
+        if (!resolver_rests(resolver, now_ns)) {
+            asked = resolver;
+            break;
+        }
+        if (!asked || resolver->rest_until_ns < asked->rest_until_ns)
+            asked = resolver;
     }
-    for (size_t i = 0; i < resolvers.count; i++) {
-        if (address_equal(resolvers.addresses[i], address))
-            return true;
-    }
-    return false;
+    if (asked && asked->waiting_ns == 0)
+        asked->waiting_ns = now_ns;
+    return asked;
+}
+
+void resolvers_answered(struct resolvers *resolvers, struct address address)
+{
+    struct resolver *resolver = resolver_find(resolvers, address);
+
+    if (resolver)
+        *resolver = (struct resolver){ .address = address };
+}
+
+void resolvers_failed(struct resolvers *resolvers, struct address address, int64_t now_ns)
+{
+    struct resolver *resolver = resolver_find(resolvers, address);
+
+    if (resolver)
+        resolver_rest(resolver, now_ns);
 }

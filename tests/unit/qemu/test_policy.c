@@ -1,4 +1,7 @@
 /* test_policy.c - where a guest may connect to, and who this machine's name servers are. */
+#include <stdio.h>
+#include <string.h>
+
 #include "cleanup.h"
 #include "policy.h"
 #include "resolvers.h"
@@ -145,33 +148,139 @@ START_TEST(test_host_ports_that_are_none)
 }
 END_TEST
 
+/* Name servers. */
+
+static struct resolvers resolvers;
+
+static void read_resolvers(const char *text)
+{
+    char copy[2048];
+
+    ck_assert_uint_lt(strlen(text), sizeof(copy));
+    resolvers_read(&resolvers, strcpy(copy, text));
+}
+
 START_TEST(test_resolvers)
 {
-    char text[] = "# nameserver 1.1.1.1\nsearch example.org\nnameserver 127.0.0.53\n"
-                  "nameserver\t fe80::1%eth0\nnameserver\nnameserver no.address\n"
-                  "nameserver 10.0.0.1 trailing\nnameservers 9.9.9.9\r\nnameserver ::1\r\n";
-    struct resolvers resolvers;
+    static const char *const wanted[] = { "127.0.0.53", "fe80::1", "10.0.0.1", "::1" };
 
-    resolvers_parse(text, &resolvers);
-    ck_assert_uint_eq(resolvers.count, 4);
-    ck_assert(address_equal(resolvers.addresses[0], at("127.0.0.53")));
-    ck_assert(address_equal(resolvers.addresses[1], at("fe80::1")));
-    ck_assert(address_equal(resolvers.addresses[2], at("10.0.0.1")));
-    ck_assert(address_equal(resolvers.addresses[3], at("::1")));
+    resolvers = (struct resolvers){ 0 };
+    read_resolvers("# nameserver 1.1.1.1\nsearch example.org\nnameserver 127.0.0.53\n"
+                   "nameserver\t fe80::1%eth0\nnameserver\nnameserver no.address\n"
+                   "nameserver 10.0.0.1 trailing\nnameservers 9.9.9.9\r\nnameserver ::1\r\n"
+                   "nameserver 127.0.0.53\n");
+    ck_assert_uint_eq(resolvers.count, ARRAY_SIZE(wanted));
+    for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+        ck_assert(address_equal(resolvers.items[i].address, at(wanted[i])));
+    ck_assert(resolvers_have(&resolvers, at("::1")));
+    ck_assert(!resolvers_have(&resolvers, at("9.9.9.9")));
 }
 END_TEST
 
 START_TEST(test_resolvers_are_bounded)
 {
     char text[40 * 32] = "";
-    struct resolvers resolvers;
 
+    resolvers = (struct resolvers){ 0 };
     for (int i = 0; i < 40; i++)
-        strcat(text, "nameserver 9.9.9.9\n");
-    resolvers_parse(text, &resolvers);
+        (void)snprintf(text + strlen(text), 32, "nameserver 9.9.9.%d\n", i);
+    read_resolvers(text);
     ck_assert_uint_eq(resolvers.count, RESOLVERS_MAX);
 }
 END_TEST
 
+#define SECOND_NS 1000000000
+static int64_t now_ns;
+
+static void expect_asked(bool v4, const char *address)
+{
+    const struct resolver *asked = resolvers_ask(&resolvers, v4, now_ns);
+
+    ck_assert_ptr_nonnull(asked);
+    ck_assert_msg(address_equal(asked->address, at(address)), "not %s", address);
+}
+
+static void begin_resolvers(void)
+{
+    resolvers = (struct resolvers){ 0 };
+    now_ns = 1000 * (int64_t)SECOND_NS;
+    read_resolvers("nameserver 10.0.0.1\nnameserver fd00::1\nnameserver 10.0.0.2\n"
+                   "nameserver 10.0.0.3\n");
+}
+
+/* The first one as long as it answers, however much it is asked. */
+START_TEST(test_the_first_is_asked)
+{
+    begin_resolvers();
+    for (int i = 0; i < 100; i++) {
+        expect_asked(true, "10.0.0.1");
+        now_ns += SECOND_NS;
+        expect_asked(true, "10.0.0.1");
+        resolvers_answered(&resolvers, at("10.0.0.1"));
+        now_ns += 100 * (int64_t)SECOND_NS;
+    }
+    expect_asked(false, "fd00::1");
+    read_resolvers("nameserver 10.0.0.1\n");
+    ck_assert_ptr_null(resolvers_ask(&resolvers, false, now_ns));
+}
+END_TEST
+
+START_TEST(test_a_silent_one_is_passed_over)
+{
+    begin_resolvers();
+    expect_asked(true, "10.0.0.1");
+    now_ns += RESOLVER_PATIENCE_NS;
+    expect_asked(true, "10.0.0.2");
+    expect_asked(false, "fd00::1");
+    resolvers_answered(&resolvers, at("10.0.0.2"));
+    now_ns += RESOLVER_REST_NS - 1;
+    expect_asked(true, "10.0.0.2");
+    now_ns += 1;
+    expect_asked(true, "10.0.0.1"); /* another chance */
+    now_ns += RESOLVER_PATIENCE_NS;
+    expect_asked(true, "10.0.0.3");                 /* the second owes an answer too */
+    resolvers_answered(&resolvers, at("10.0.0.1")); /* late, but there */
+    expect_asked(true, "10.0.0.1");
+}
+END_TEST
+
+START_TEST(test_one_that_fails_is_passed_over)
+{
+    begin_resolvers();
+    expect_asked(true, "10.0.0.1");
+    resolvers_failed(&resolvers, at("10.0.0.1"), now_ns);
+    expect_asked(true, "10.0.0.2");
+    now_ns++;
+    resolvers_failed(&resolvers, at("10.0.0.2"), now_ns);
+    expect_asked(true, "10.0.0.3");
+    now_ns++;
+    resolvers_failed(&resolvers, at("10.0.0.3"), now_ns);
+    expect_asked(true, "10.0.0.1"); /* all have failed: in turn */
+    resolvers_failed(&resolvers, at("10.0.0.1"), ++now_ns);
+    expect_asked(true, "10.0.0.2");
+    resolvers_failed(&resolvers, at("fd00::1"), now_ns);
+    expect_asked(false, "fd00::1");                      /* the only one */
+    resolvers_failed(&resolvers, at("9.9.9.9"), now_ns); /* none of ours */
+}
+END_TEST
+
+/* Of a list that is read again each second, what is known stays; who is new has failed nowhere.
+ */
+START_TEST(test_resolvers_are_read_again)
+{
+    begin_resolvers();
+    resolvers_failed(&resolvers, at("10.0.0.1"), now_ns);
+    read_resolvers("nameserver 10.0.0.1\nnameserver 10.0.0.9\n");
+    expect_asked(true, "10.0.0.9");
+    read_resolvers("nameserver 10.0.0.9\n");
+    read_resolvers("nameserver 10.0.0.1\nnameserver 10.0.0.9\n");
+    expect_asked(true, "10.0.0.1");
+    read_resolvers("");
+    ck_assert_ptr_null(resolvers_ask(&resolvers, true, now_ns));
+}
+END_TEST
+
 UNIT_MAIN("qemu_policy", test_kinds, test_private_networks, test_host_ports,
-          test_host_ports_that_are_none, test_resolvers, test_resolvers_are_bounded)
+          test_host_ports_that_are_none, test_resolvers, test_resolvers_are_bounded,
+          test_the_first_is_asked, test_a_silent_one_is_passed_over,
+          test_one_that_fails_is_passed_over, test_resolvers_are_read_again)
