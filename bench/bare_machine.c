@@ -29,21 +29,22 @@
 #define PADDING_BYTES (60u * 1024)
 #define PADDED_IN_FLIGHT 8u
 
-/* What all of them start from. */
-static struct {
+/* What all of a kind start from. */
+static struct source {
     bool looked;
     bool found;
     struct template_parts parts;
-    int state_source; /* each clone has an offset of its own */
     int image_fd;
     char scratch[4096];
-} source = { .parts = { .memory_fd = -1, .state_fd = -1, .disk_fd = -1 }, .image_fd = -1 };
+} sources[BARE_KIND_MAX];
 
 struct bare {
+    const struct source *source;
     pid_t pid;
     int pidfd;
     int qmp_fd;
     int agent_fd;
+    int agent_peer_fd; /* QEMU's end, for the HELLO that the template's guest has said before */
     uint64_t next_id;
 };
 
@@ -108,7 +109,7 @@ static time_t next_newest(const char *folder_path, time_t before, char ret_name[
 }
 
 /* The newest that fits. */
-static bool load_template(const char *cache)
+static bool load_template(const char *cache, struct source *source)
 {
     const atomic_bool go_on = false;
     char path[4200], name[128];
@@ -117,26 +118,27 @@ static bool load_template(const char *cache)
     snprintf(path, sizeof(path), "%s/templates", cache);
     while ((used = next_newest(path, used, name)) > 0)
         if (template_file_read(path, name, (uint64_t)BENCH_MEMORY_MB << 20, UINT64_MAX >> 1,
-                               source.scratch, &go_on, &source.parts, &reason) == 0)
+                               source->scratch, &go_on, &source->parts, &reason) == 0)
             return true;
     return false;
 }
 
-bool bare_possible(struct bench *bench)
+bool bare_possible(struct bench *bench, enum bare_kind kind)
 {
+    struct source *source = &sources[kind];
     char cache[4096];
-    if (source.looked)
-        return source.found;
-    source.looked = true;
+    if (source->looked)
+        return source->found;
+    *source = (struct source){ .looked = true, .parts = TEMPLATE_NO_PARTS, .image_fd = -1 };
     if (find_cache(cache) < 0)
         return false;
-    snprintf(source.scratch, sizeof(source.scratch), "%.4000s/scratch", cache);
-    source.image_fd = open_image(cache, bench->image);
-    source.found = source.image_fd >= 0 && load_template(cache);
-    if (!source.found)
+    snprintf(source->scratch, sizeof(source->scratch), "%.4000s/scratch", cache);
+    source->image_fd = open_image(cache, bench->image);
+    source->found = source->image_fd >= 0 && load_template(cache, source);
+    if (!source->found)
         fprintf(stderr, "sandbox-bench: no kept template of %u MiB: no bare rows\n",
                 BENCH_MEMORY_MB);
-    return source.found;
+    return source->found;
 }
 
 /* The monitor. */
@@ -180,23 +182,37 @@ static int bare_restore(const struct bare *bare)
 
 /* The process. */
 
-static int spawn(struct bench *bench, struct bare *bare, int qmp_fd, int agent_fd, int disk_fd,
-                 int state_fd)
+/* The adapter's machine but for the other end of its interface: QEMU's own network. */
+static int build_arguments(struct bench *bench, enum bare_kind kind, struct text_list *to)
 {
-    const struct proc_fd fds[] = {
-        { qmp_fd, QEMU_FD_QMP },     { agent_fd, QEMU_FD_AGENT },
-        { disk_fd, QEMU_FD_DISK },   { source.image_fd, QEMU_FD_IMAGE },
-        { state_fd, QEMU_FD_STATE }, { source.parts.memory_fd, QEMU_FD_MEMORY },
-    };
     const struct qemu_args_spec spec = {
         .program = PROGRAM,
         .mode = QEMU_CLONE,
-        .shape = { .cpus = 1, .memory_mb = BENCH_MEMORY_MB },
+        .shape = { .cpus = 1, .memory_mb = BENCH_MEMORY_MB, .network = kind == BARE_NETWORK },
         .accel = { .kind = strcmp(bench->acceleration, "kvm") == 0 ? ACCEL_KVM : ACCEL_TCG },
         .translation_mb = TRANSLATION_MB,
     };
+    int ret = qemu_args_build(&spec, to);
+    for (size_t i = 0; ret == 0 && i < to->count; i++) {
+        if (strncmp(to->items[i], "dgram,", strlen("dgram,")) != 0)
+            continue;
+        free(to->items[i]);
+        to->items[i] = strdup("user,id=net,ipv6=off");
+        ret = to->items[i] ? 0 : -1;
+    }
+    return ret;
+}
+
+static int spawn(struct bare *bare, struct bench *bench, enum bare_kind kind, int qmp_fd,
+                 int disk_fd, int state_fd)
+{
+    const struct proc_fd fds[] = {
+        { qmp_fd, QEMU_FD_QMP },     { bare->agent_peer_fd, QEMU_FD_AGENT },
+        { disk_fd, QEMU_FD_DISK },   { bare->source->image_fd, QEMU_FD_IMAGE },
+        { state_fd, QEMU_FD_STATE }, { bare->source->parts.memory_fd, QEMU_FD_MEMORY },
+    };
     struct text_list arguments = { 0 };
-    int ret = qemu_args_build(&spec, &arguments);
+    int ret = build_arguments(bench, kind, &arguments);
     char **argv = ret == 0 ? calloc(arguments.count + 1, sizeof(*argv)) : NULL;
     if (!argv) {
         text_list_done(&arguments);
@@ -214,9 +230,9 @@ static int spawn(struct bench *bench, struct bare *bare, int qmp_fd, int agent_f
     return ret;
 }
 
-static int launch(struct bench *bench, struct bare *bare)
+static int launch(struct bare *bare, struct bench *bench, enum bare_kind kind)
 {
-    _cleanup_close_ int qmp_fd = -1, agent_fd = -1, disk_fd = -1, state_fd = -1;
+    _cleanup_close_ int qmp_fd = -1, disk_fd = -1, state_fd = -1;
     char state_path[32];
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -226,24 +242,27 @@ static int launch(struct bench *bench, struct bare *bare)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return -1;
     bare->agent_fd = pair[0];
-    agent_fd = pair[1];
-    snprintf(state_path, sizeof(state_path), "/proc/self/fd/%d", source.parts.state_fd);
+    bare->agent_peer_fd = pair[1];
+    snprintf(state_path, sizeof(state_path), "/proc/self/fd/%d", bare->source->parts.state_fd);
     state_fd = open(state_path, O_RDONLY | O_CLOEXEC);
-    if (state_fd < 0 || scratch_copy(source.parts.disk_fd, source.scratch, &disk_fd) < 0 ||
-        spawn(bench, bare, qmp_fd, agent_fd, disk_fd, state_fd) < 0)
+    if (state_fd < 0 ||
+        scratch_copy(bare->source->parts.disk_fd, bare->source->scratch, &disk_fd) < 0 ||
+        spawn(bare, bench, kind, qmp_fd, disk_fd, state_fd) < 0)
         return -1;
     return bare_restore(bare);
 }
 
-int bare_start(struct bench *bench, double *ret_ms, struct bare **ret_bare)
+int bare_start(struct bench *bench, enum bare_kind kind, double *ret_ms, struct bare **ret_bare)
 {
     _cleanup_(bare_stopp)
     struct bare *bare = calloc(1, sizeof(*bare));
     double start = bench_now_ms();
     if (!bare)
         return -1;
-    *bare = (struct bare){ .pidfd = -1, .qmp_fd = -1, .agent_fd = -1 };
-    if (launch(bench, bare) < 0 || bare_ping(bare) < 0) {
+    *bare = (struct bare){
+        .source = &sources[kind], .pidfd = -1, .qmp_fd = -1, .agent_fd = -1, .agent_peer_fd = -1
+    };
+    if (launch(bare, bench, kind) < 0 || bare_ping(bare) < 0) {
         fprintf(stderr, "sandbox-bench: a bare machine does not start\n");
         return -1;
     }
@@ -263,7 +282,17 @@ void bare_stop(struct bare *bare)
     closep(&bare->pidfd);
     closep(&bare->qmp_fd);
     closep(&bare->agent_fd);
+    closep(&bare->agent_peer_fd);
     free(bare);
+}
+
+int bare_take_agent(struct bare *bare)
+{
+    const struct buf *hello = &bare->source->parts.hello;
+    bool told = send(bare->agent_peer_fd, hello->data, hello->size, MSG_NOSIGNAL) ==
+                (ssize_t)hello->size;
+    closep(&bare->agent_peer_fd);
+    return told ? take_fd(&bare->agent_fd) : -1;
 }
 
 /* The channel. */

@@ -35,8 +35,8 @@ int bench_exec(struct bench *bench);
 int bench_run(struct bench *bench);
 int bench_files(struct bench *bench);
 int bench_density(struct bench *bench);
-int bench_network(struct bench *bench); /* wants `bare` */
-int bench_calls(struct bench *bench);   /* only makes them */
+int bench_network(struct bench *bench);
+int bench_calls(struct bench *bench); /* only makes them */
 
 /* The rows of streams through this router. */
 int bench_stream_rows(struct bench *bench, const struct subject *subject);

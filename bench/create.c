@@ -52,12 +52,12 @@ static int measure_way(struct creates *creates, enum way way)
 static int measure_floor(struct creates *creates)
 {
     double ms;
-    if (!bare_possible(creates->bench))
+    if (!bare_possible(creates->bench, BARE_ALONE))
         return 0;
     for (int i = 0; i < RESTORES_A_ROUND; i++) {
         _cleanup_(bare_stopp)
         struct bare *bare = NULL;
-        if (bare_start(creates->bench, &ms, &bare) < 0 ||
+        if (bare_start(creates->bench, BARE_ALONE, &ms, &bare) < 0 ||
             samples_add(&creates->floor_ms, ms) < 0)
             return -1;
     }

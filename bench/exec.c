@@ -100,8 +100,8 @@ int bench_exec(struct bench *bench)
         return -1;
     execs.client = subject_client(subject);
     int ret = bench_create_one(bench, execs.client, NULL, execs.id);
-    if (ret == 0 && bare_possible(bench))
-        ret = bare_start(bench, &ms, &execs.bare);
+    if (ret == 0 && bare_possible(bench, BARE_ALONE))
+        ret = bare_start(bench, BARE_ALONE, &ms, &execs.bare);
     if (ret == 0)
         ret = measure_execs(&execs, bench_repetitions(bench, ROUNDS), 20);
     double floor = samples_percentile(&execs.spawn, 50) + samples_percentile(&execs.ping, 50);

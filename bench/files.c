@@ -140,8 +140,8 @@ int bench_files(struct bench *bench)
         return -1;
     struct native_client *client = subject_client(subject);
     int ret = bench_create_one(bench, client, NULL, id);
-    if (ret == 0 && bare_possible(bench))
-        ret = bare_start(bench, &ms, &bare);
+    if (ret == 0 && bare_possible(bench, BARE_ALONE))
+        ret = bare_start(bench, BARE_ALONE, &ms, &bare);
     if (ret == 0)
         ret = measure_rates(&warm_up, client, id, bare, total / 4);
     for (int round = 0; round < bench_repetitions(bench, 10) && ret == 0; round++)

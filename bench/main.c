@@ -20,9 +20,7 @@ static const char usage[] =
     "  --count N          calls of `calls`; default 1000\n"
     "  --json FILE        the rows and the calibration as JSON\n"
     "  --document FILE    docs/benchmarks.md out of such a file, and nothing else\n"
-    "Without a name: all but `stream`, the part of `router` about streams, `network`, which "
-    "wants\n"
-    "a build's folder for the adapter with a relay that does nothing of its own, and `calls`,\n"
+    "Without a name: all but `stream`, the part of `router` about streams, and `calls`,\n"
     "which makes --count N calls through router and mock and measures nothing\n"
     "(bench/instructions.sh counts the router's instructions). Ratios are of medians of one "
     "run;\n"
@@ -34,11 +32,11 @@ static const struct {
     bool only_by_name;
     bool on_mock; /* needs neither the adapter under test nor a calibration */
 } parts[] = {
-    { "router", bench_router, false, true },   { "stream", bench_stream, true, true },
-    { "create", bench_create, false, false },  { "burst", bench_burst, false, false },
-    { "exec", bench_exec, false, false },      { "run", bench_run, false, false },
-    { "files", bench_files, false, false },    { "density", bench_density, false, false },
-    { "network", bench_network, true, false }, { "calls", bench_calls, true, true },
+    { "router", bench_router, false, true },    { "stream", bench_stream, true, true },
+    { "create", bench_create, false, false },   { "burst", bench_burst, false, false },
+    { "exec", bench_exec, false, false },       { "run", bench_run, false, false },
+    { "files", bench_files, false, false },     { "density", bench_density, false, false },
+    { "network", bench_network, false, false }, { "calls", bench_calls, true, true },
 };
 
 static bool wanted(size_t part, char **names, int count)
