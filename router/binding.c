@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "log.h"
@@ -87,6 +89,7 @@ int binding_configure(struct binding *binding, const char *name,
         return -ENOMEM;
     free(binding->name);
     binding->name = copy;
+    binding->absence[0] = 0;
     adapter = name ? adapter_find(adapters, span_of_text(name)) : NULL;
     binding_set_state(binding, name ? state_with(adapter) : BINDING_NONE, adapter);
     return 0;
@@ -96,6 +99,7 @@ void binding_connected(struct binding *binding, struct adapter *adapter)
 {
     if (!binding->name || strcmp(binding->name, adapter->name) != 0)
         return;
+    binding->absence[0] = 0;
     binding_set_state(binding, state_with(adapter), adapter);
 }
 
@@ -103,4 +107,15 @@ void binding_lost(struct binding *binding, const struct adapter *adapter)
 {
     if (binding->adapter == adapter)
         binding_set_state(binding, BINDING_WAITING, NULL);
+}
+
+void binding_note_absence(struct binding *binding, struct span name, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!binding->name || !span_equals(name, binding->name))
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(binding->absence, sizeof(binding->absence), format, arguments);
+    va_end(arguments);
 }

@@ -15,10 +15,14 @@ enum binding_state {
     BINDING_STATE_MAX
 };
 
+#define BINDING_ABSENCE_MAX 384
+
 struct binding {
     enum binding_state state;
     char *name;              /* configured; NULL: none */
     struct adapter *adapter; /* MISMATCH, BOUND; else NULL */
+    /* Why none of that name is connected, as far as it is known; "" else. For people. */
+    char absence[BINDING_ABSENCE_MAX];
     /* After each move; may be NULL. Set after binding_init(). */
     void (*changed)(void *ctx, const struct binding *binding);
     void *changed_ctx;
@@ -34,5 +38,10 @@ int binding_configure(struct binding *binding, const char *name,
 /* Any adapter; those of another name change nothing. */
 void binding_connected(struct binding *binding, struct adapter *adapter);
 void binding_lost(struct binding *binding, const struct adapter *adapter);
+
+/* What keeps adapter NAME away; the last word counts, until one connects. Of no other name than
+ * the configured one anything is kept. Whoever calls `sandbox::*` gets to read it. */
+void binding_note_absence(struct binding *binding, struct span name, const char *format, ...)
+    _printf_(3, 4);
 
 const char *binding_state_text(enum binding_state state);

@@ -195,11 +195,14 @@ static void greet_adapter(struct native_peer *peer, const struct envelope *hello
 void native_hello_message(struct native_peer *peer, const struct envelope *hello,
                           const uint8_t *data, size_t size)
 {
+    struct binding *binding = &native_peer_router(peer)->binding;
     enum peer_role role;
     const char *reason;
     enum verdict verdict = negotiate(hello, &role, &reason);
 
     if (verdict == VERDICT_MALFORMED) {
+        if (!binding->adapter)
+            binding_note_absence(binding, hello->name, "it was refused: %s", reason);
         link_break(peer->link, reason);
         return;
     }
@@ -222,6 +225,9 @@ void native_hello_adapter_lost(struct native_peer *peer, const char *reason)
               log_text("adapter", adapter->name), log_uint("connection", adapter->generation),
               log_text("why", reason), log_uint("calls", adapter->in_flight));
     adapter_detach(adapter);
+    if (router->binding.adapter == adapter && !router->binding.absence[0])
+        binding_note_absence(&router->binding, span_of_text(adapter->name),
+                             "its connection was lost: %s", reason);
     binding_lost(&router->binding, adapter);
     passthrough_adapter_lost(&router->passthrough, adapter);
     adapter_check_idle(adapter);

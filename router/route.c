@@ -80,11 +80,14 @@ static void answer_unavailable(struct router *router, struct caller *caller,
                                const struct call *call, const struct function *function,
                                const char *name)
 {
+    const char *absence = router->binding.absence;
+    char why[BINDING_ABSENCE_MAX + 32];
     struct refusal refusal;
 
+    (void)snprintf(why, sizeof(why), "is not connected%s%s", *absence ? ": " : "", absence);
     refuse_unavailable(&refusal, router->settings->router.docs_base, name,
                        router->draining ? "takes no more calls: the router is shutting down"
-                                        : "is not connected",
+                                        : why,
                        never_ran(function));
     answer_refusal(router, caller, call, function->metrics_op, &refusal);
 }

@@ -144,11 +144,29 @@ static void log_exit(const struct managed *managed, int status)
               log_int("signal", known && WIFSIGNALED(status) ? WTERMSIG(status) : 0));
 }
 
+/* For callers, who get S301 meanwhile. Arguments of the program may be secret and stay away. */
+static void note_exit(const struct managed *managed, int status)
+{
+    struct binding *binding = &managed->supervise->router->binding;
+    struct span name = span_of_text(managed->name);
+
+    if (status == LOOP_CHILD_STATUS_UNKNOWN)
+        binding_note_absence(binding, name, "its process has ended");
+    else if (WIFSIGNALED(status))
+        binding_note_absence(binding, name, "its process was ended by signal %d (%s)",
+                             WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        binding_note_absence(binding, name, "its process ended with exit code %d",
+                             WEXITSTATUS(status));
+}
+
 static void on_ended(void *ctx, int wait_status)
 {
     struct managed *managed = ctx;
 
     log_exit(managed, wait_status);
+    if (managed->state == MANAGED_RUNNING)
+        note_exit(managed, wait_status);
     loop_child_free(take_ptr(managed->child));
     if (managed->state == MANAGED_RUNNING)
         managed_wait(managed);
@@ -201,9 +219,14 @@ static void managed_start(struct managed *managed)
     if (result == 0)
         result = managed_spawn(managed, output_fd);
     if (result == 0) {
+        if (!router->binding.absence[0])
+            binding_note_absence(&router->binding, span_of_text(managed->name),
+                                 "its process was started and has not said hello yet");
         managed_set_state(managed, MANAGED_RUNNING);
         return;
     }
+    binding_note_absence(&router->binding, span_of_text(managed->name),
+                         "%s cannot be started: %s", managed->argv[0], strerror(-result));
     log_event(LOG_ERROR, "adapter_start_failed", log_text("adapter", managed->name),
               log_text("program", managed->argv[0]), log_text("why", strerror(-result)));
     managed_wait(managed);
@@ -344,11 +367,14 @@ static void supervise_begin(struct supervise *supervise, const char *name, char 
                   log_text("why", "out of memory"));
         return;
     }
-    if (found)
+    if (found) {
         managed_start(supervise->current);
-    else
-        log_event(LOG_WARN, "adapter_program_missing", log_text("adapter", name),
-                  log_text("effect", "waits for one to connect"));
+        return;
+    }
+    binding_note_absence(&supervise->router->binding, span_of_text(name),
+                         "no program of this name was found beside the router or on PATH");
+    log_event(LOG_WARN, "adapter_program_missing", log_text("adapter", name),
+              log_text("effect", "waits for one to connect"));
 }
 
 void supervise_apply(struct supervise *supervise)

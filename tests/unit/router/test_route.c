@@ -72,7 +72,17 @@ START_TEST(test_row_2_not_connected)
     ck_assert_str_eq(route_status(&fixture.router), "bound");
     peer_close(&adapter);
     TURN_UNTIL(fixture.loop, fixture.router.binding.state == BINDING_WAITING);
-    expect_code_for_all(&fixture, "\"S301\"", "\"outcome\":\"never_ran\"");
+    expect_code_for_all(&fixture, "is not connected: its connection was lost",
+                        "\"outcome\":\"never_ran\"");
+    peer_dial(&adapter, &fixture);
+    peer_send(&adapter, &(struct envelope){ .kind = ENVELOPE_HELLO,
+                                            .role = span_of_text("adapter"),
+                                            .name = span_of_text("mock"),
+                                            .version = span_of_text("7") });
+    TURN_UNTIL(fixture.loop, adapter.closed);
+    peer_close(&adapter);
+    expect_code_for_all(&fixture, "is not connected: it was refused: hello: an adapter needs",
+                        "\"outcome\":\"never_ran\"");
     peer_close(&other);
     peer_close(&greeting);
     fixture_close(&fixture);

@@ -100,6 +100,55 @@ START_TEST(test_environment)
 }
 END_TEST
 
+/* What a caller is told of an adapter that is away, by what keeps it away. */
+START_TEST(test_callers_are_told_why)
+{
+    static const struct {
+        const char *settings, *says;
+    } rows[] = {
+        { "  adapter: no-such-program-anywhere\n",
+          "adapter no-such-program-anywhere is not connected: no program of this name was "
+          "found "
+          "beside the router or on PATH" },
+        { "  adapter: mock\n  command: [/nonexistent/adapter, --token, hush]\n",
+          "adapter mock is not connected: /nonexistent/adapter cannot be started: No such "
+          "file" },
+        { "  adapter: mock\n  command: [/etc/passwd]\n",
+          "adapter mock is not connected: /etc/passwd cannot be started: Permission denied" },
+        { "  adapter: mock\n  command: [/bin/sh, -c, 'exit 3', hush]\n",
+          "adapter mock is not connected: its process ended with exit code 3" },
+        { "  adapter: mock\n  command: [/bin/sh, -c, 'kill -9 $$', hush]\n",
+          "adapter mock is not connected: its process was ended by signal 9 (Killed)" },
+        { "  adapter: mock\n  command: [/bin/sleep, '60']\n",
+          "adapter mock is not connected: its process was started and has not said hello yet" },
+        { "  adapter: mock\n  managed: false\n", "adapter mock is not connected\"" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct scene scene;
+        struct router *router = &scene.fixture.router;
+        struct peer caller;
+        struct received *error;
+
+        scene_open(&scene, rows[i].settings);
+        TURN_UNTIL(scene.fixture.loop, !strstr(rows[i].settings, "/bin/sh") ||
+                                           router->metrics.adapter_restarts > 0);
+        peer_as_caller(&caller, &scene.fixture);
+        peer_call(&caller, 1, "sandbox::list", "{}");
+        error = peer_take(&caller, ENVELOPE_ERROR);
+        ck_assert_msg(memmem(error->envelope.body.data, error->envelope.body.size, rows[i].says,
+                             strlen(rows[i].says)) != NULL,
+                      "%s: %.*s", rows[i].settings, (int)error->envelope.body.size,
+                      error->envelope.body.data);
+        ck_assert_ptr_null(
+            memmem(error->envelope.body.data, error->envelope.body.size, "hush", 4));
+        free(error);
+        peer_close(&caller);
+        scene_close(&scene);
+    }
+}
+END_TEST
+
 START_TEST(test_restarts)
 {
     struct scene scene;
@@ -227,5 +276,6 @@ START_TEST(test_program_find)
 }
 END_TEST
 
-UNIT_MAIN("router.supervise", test_environment, test_restarts, test_not_managed, test_stubborn,
-          test_retirement, test_output_is_bounded, test_program_find)
+UNIT_MAIN("router.supervise", test_environment, test_callers_are_told_why, test_restarts,
+          test_not_managed, test_stubborn, test_retirement, test_output_is_bounded,
+          test_program_find)
