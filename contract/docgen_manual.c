@@ -41,7 +41,7 @@ void docgen_manual(struct docgen *doc)
                "adapters\n"
                ".SH DESCRIPTION\nOne YAML file for all processes, given by "
                "\\fB\\-\\-config\\fR. A change of the file, or SIGHUP, reads it again; a file "
-               "that is wrong is logged and changes nothing.\n"
+               "that is wrong, or holds nothing, is logged and changes nothing.\n"
                ".SH ROUTER\n",
                SANDBOX_VERSION);
     put_rows(doc, "sandbox.", router_setting_rows, router_setting_count);

@@ -82,7 +82,9 @@ void docgen_settings(struct docgen *doc)
         "level or inside a top-level map\n`engine`, not in both. Keys of others in the file "
         "are ignored; a wrong type, a value out of range or an unknown\nkey below `sandbox` "
         "or `workers.iii-sandbox` refuses the whole file, with its line. SIGHUP, or a change "
-        "of the file,\nreads it again; a bad new file is logged and changes nothing. `null` "
+        "of the file,\nreads it again; a bad new file, or one that holds nothing (yet), is "
+        "logged and changes "
+        "nothing. `null` "
         "counts as absent.\n\n");
     docgen_put(doc, "## Router\n");
     put_rows(doc, "sandbox.", router_setting_rows, router_setting_count);

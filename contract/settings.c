@@ -258,6 +258,23 @@ int settings_load(const char *path, struct settings **ret_settings,
     return 0;
 }
 
+int settings_reload(const char *path, struct settings **ret_settings,
+                    char ret_error[SETTINGS_ERROR_MAX])
+{
+    _cleanup_(settings_freep)
+    struct settings *settings = NULL;
+    int result = settings_load(path, &settings, ret_error);
+
+    if (result == 0 && settings->document->kind == YAML_NULL) {
+        show_error(ret_error,
+                   "%s: holds no settings; an empty map, {}, would mean the defaults", path);
+        return -ENODATA;
+    }
+    if (result == 0)
+        *ret_settings = take_ptr(settings);
+    return result;
+}
+
 void settings_free(struct settings *settings)
 {
     if (!settings)

@@ -73,6 +73,10 @@ struct settings {
  * directories. */
 int settings_load(const char *path, struct settings **ret_settings,
                   char ret_error[SETTINGS_ERROR_MAX]);
+/* The same while older settings hold. A file that says nothing, no key at all, is -ENODATA
+ * here: who saves a file may empty it first and fill it later. */
+int settings_reload(const char *path, struct settings **ret_settings,
+                    char ret_error[SETTINGS_ERROR_MAX]);
 void settings_free(struct settings *settings);
 DEFINE_CLEANUP(struct settings *, settings_free)
 

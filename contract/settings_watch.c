@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 
 #include "log.h"
 
@@ -12,11 +13,13 @@
 #define PLACES_MAX 2   /* the path as given, and where it leads */
 
 #define WATCHED_EVENTS                                                                         \
-    (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ONLYDIR)
+    (IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE |        \
+     IN_ONLYDIR)
 
 struct place {
     int descriptor;
-    char *name; /* of the file in its folder */
+    char *path;       /* of the file */
+    const char *name; /* in its folder: a part of path */
 };
 
 struct settings_watch {
@@ -44,13 +47,34 @@ static void on_hangup(void *ctx, int signal_number)
     loop_timer_arm(watch->settle, 0);
 }
 
+/* A file that was made is not there before its writer has closed it; a link is, at once. */
+static bool is_whole(const struct place *place)
+{
+    struct stat status;
+
+    return lstat(place->path, &status) == 0 &&
+           (!S_ISREG(status.st_mode) || status.st_nlink > 1);
+}
+
+/* Somebody writes. Until it is closed what is there may be half of it, so that what was noticed
+ * before waits too; by itself it is no reason to read. */
+static bool counts(const struct settings_watch *watch, const struct place *place,
+                   uint32_t events)
+{
+    if (events & IN_MODIFY)
+        return loop_timer_armed(watch->settle);
+    return !(events & IN_CREATE) || is_whole(place);
+}
+
 static bool concerns_us(const struct settings_watch *watch, const struct inotify_event *event)
 {
     if (event->mask & IN_Q_OVERFLOW)
         return true;
     for (unsigned i = 0; i < watch->place_count; i++) {
-        if (watch->places[i].descriptor == event->wd && event->len > 0 &&
-            strcmp(watch->places[i].name, event->name) == 0)
+        const struct place *place = &watch->places[i];
+
+        if (place->descriptor == event->wd && event->len > 0 &&
+            strcmp(place->name, event->name) == 0 && counts(watch, place, event->mask))
             return true;
     }
     return false;
@@ -82,11 +106,12 @@ static int add_place(struct settings_watch *watch, const char *path)
         folder = strdup(".");
     else
         folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-    place->name = strdup(slash ? slash + 1 : path);
-    if (!place->name || !folder) {
-        free(take_ptr(place->name));
+    place->path = strdup(path);
+    if (!place->path || !folder) {
+        free(take_ptr(place->path));
         return -ENOMEM;
     }
+    place->name = slash ? place->path + (slash - path) + 1 : place->path;
     watch->place_count++;
     place->descriptor = inotify_add_watch(watch->inotify_fd, folder, WATCHED_EVENTS);
     return place->descriptor < 0 ? -errno : 0;
@@ -140,6 +165,6 @@ void settings_watch_free(struct settings_watch *watch)
     loop_io_free(watch->io);
     closep(&watch->inotify_fd);
     for (unsigned i = 0; i < watch->place_count; i++)
-        free(watch->places[i].name);
+        free(watch->places[i].path);
     free(watch);
 }

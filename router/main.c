@@ -77,10 +77,11 @@ static void on_settings_changed(void *ctx)
     char error[SETTINGS_ERROR_MAX];
     struct settings *old = daemon->settings;
     struct settings *new;
+    int result = settings_reload(old->path, &new, error);
 
-    if (settings_load(old->path, &new, error) < 0) {
-        log_event(LOG_ERROR, "reload_failed", log_text("why", error),
-                  log_text("effect", "the old settings stay"));
+    if (result < 0) {
+        log_event(result == -ENODATA ? LOG_WARN : LOG_ERROR, "reload_failed",
+                  log_text("why", error), log_text("effect", "the old settings stay"));
         return;
     }
     warn_of_fixed_settings(&old->router, &new->router);

@@ -97,12 +97,14 @@ static int prepare_folder(const char *path)
     return access(copy, R_OK | W_OK | X_OK) < 0 ? -errno : 0;
 }
 
-static int load_settings(const char *path, struct settings **ret_settings, char *ret_error)
+/* LOAD: settings_load() or settings_reload(). */
+static int load_settings(int (*load)(const char *, struct settings **, char *),
+                         const char *path, struct settings **ret_settings, char *ret_error)
 {
     _cleanup_(settings_freep)
     struct settings *settings = NULL;
     char why[SETTINGS_ERROR_MAX];
-    int ret = settings_load(path, &settings, why);
+    int ret = load(path, &settings, why);
 
     if (ret < 0) {
         (void)snprintf(ret_error, ADAPTER_ERROR_MAX, "%s", why);
@@ -132,9 +134,11 @@ void adapter_reload(struct adapter *adapter)
     struct settings *settings = NULL;
     char why[ADAPTER_ERROR_MAX];
     struct snapshot *snapshot;
+    int ret = load_settings(settings_reload, adapter->config_path, &settings, why);
 
-    if (load_settings(adapter->config_path, &settings, why) < 0) {
-        log_event(LOG_ERROR, "settings_rejected", log_text("error", why));
+    if (ret < 0) {
+        log_event(ret == -ENODATA ? LOG_WARN : LOG_ERROR, "settings_rejected",
+                  log_text("error", why));
         return;
     }
     if (!serve_accepts(adapter->serve, &settings->adapter)) {
@@ -291,7 +295,7 @@ static int adapter_begin(struct adapter *adapter, const struct adapter_options *
     int ret = watch_outside(adapter);
 
     if (ret == 0)
-        ret = load_settings(adapter->config_path, &settings, ret_error);
+        ret = load_settings(settings_load, adapter->config_path, &settings, ret_error);
     if (ret < 0)
         return ret;
     adapter->snapshot = snapshot_new(settings);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trial.h"
 #include "unit.h"
@@ -170,8 +171,13 @@ START_TEST(test_bad_settings_change_nothing)
         ck_assert_msg(strstr(line, bad[i].wanted), "want %s in %s", bad[i].wanted, line);
         trial_expect_reply(&trial, "sandbox::list", "{}", "{}");
     }
+    /* An editor that empties the file first. */
+    ck_assert_int_eq(truncate(router_process_config(trial.router), 0), 0);
+    router_process_signal(trial.router, SIGHUP);
+    (void)router_process_await_log(trial.router, "holds no settings");
+    trial_expect_reply(&trial, "sandbox::list", "{}", "{}");
     ck_assert_uint_eq(played_adapter_calls(two), 0);
-    ck_assert_uint_eq(played_adapter_calls(one), ARRAY_SIZE(bad));
+    ck_assert_uint_eq(played_adapter_calls(one), ARRAY_SIZE(bad) + 1);
     router_process_configure(trial.router, trial_unmanaged("two"));
     router_process_await_bound(trial.router, "two");
     played_adapter_free(one);

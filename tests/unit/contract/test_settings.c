@@ -46,6 +46,30 @@ static void check_refused(const char *text, const char *expected)
     ck_assert_str_eq(error + strlen(file) + 1, expected);
 }
 
+/* At a start nothing is the defaults; later it is a file that is being saved. */
+START_TEST(test_reload_of_nothing)
+{
+    static const char *const nothing[] = { "", " \n\n", "# a comment\n", "---\n", "null\n" };
+    static const char *const something[] = { "{}\n", "other: 1\n", "sandbox:\n" };
+    struct settings *settings = NULL;
+    char error[SETTINGS_ERROR_MAX];
+
+    for (size_t i = 0; i < ARRAY_SIZE(nothing); i++) {
+        settings_free(load(nothing[i]));
+        ck_assert_int_eq(settings_reload(file, &settings, error), -ENODATA);
+        ck_assert_ptr_null(settings);
+        ck_assert_ptr_nonnull(strstr(error, ": holds no settings"));
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(something); i++) {
+        settings_free(load(something[i]));
+        ck_assert_int_eq(settings_reload(file, &settings, error), 0);
+        settings_free(take_ptr(settings));
+    }
+    settings_free(load("sandbox: {adapter: a}\n"));
+    ck_assert_int_eq(settings_reload("/no/such/file", &settings, error), -ENOENT);
+}
+END_TEST
+
 START_TEST(test_defaults)
 {
     static const char *const silent[] = {
@@ -343,8 +367,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        test_defaults,     test_adapter_name, test_values,      test_refused,
-        test_output_bytes, test_missing_file, test_own_section, test_directories,
+        test_defaults,     test_reload_of_nothing, test_adapter_name,
+        test_values,       test_refused,           test_output_bytes,
+        test_missing_file, test_own_section,       test_directories,
     };
     int code;
 
