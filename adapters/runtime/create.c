@@ -250,6 +250,7 @@ static void on_created(void *ctx, struct sandbox *own_sandbox, struct sandbox_er
             .sandbox_id = (char *)sandbox_id(sandbox),
             .image = (char *)sandbox_spec(sandbox)->image,
         };
+        request_tells_of(call->request, reply.sandbox_id);
         request_reply(call->request, &reply);
     }
     free(call);

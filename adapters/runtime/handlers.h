@@ -26,4 +26,6 @@ int sandboxes_new(struct adapter *adapter, struct sandboxes **ret_sandboxes); /*
 /* Stops every sandbox and makes no more; DONE once, when all machines are gone and freed, never
  * from inside the call. */
 void sandboxes_stop_all(struct sandboxes *sandboxes, void (*done)(void *ctx), void *ctx);
+/* Ends the sandbox ID, if it is not ended already; WHY as in sandbox_stop(). */
+void sandboxes_end(struct sandboxes *sandboxes, const char *id, const char *why);
 void sandboxes_free(struct sandboxes *sandboxes);

@@ -3,22 +3,27 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "adapter.h"
 #include "codec.h"
 #include "dispatch.h"
 #include "fault.h"
+#include "handlers.h"
 #include "idempotency.h"
 #include "list.h"
 #include "log.h"
 #include "serve.h"
 #include "table.h"
+#include "uuid.h"
 
 /* Bodies of calls that are not answered yet; more is refused (S400). */
 #define REQUESTS_BODY_MAX_BYTES (512u * 1024 * 1024)
 #define REQUEST_NAME_MAX_BYTES 128u
 #define CUT_MARK "..."
+/* Answers whose way a CANCEL may cross: more than can be on their way at once. */
+#define TELLINGS_MAX 256u
 
 enum request_state {
     REQUEST_RECEIVED,  /* not dispatched yet: here only while a test hook holds it */
@@ -36,12 +41,21 @@ static const bool request_moves[REQUEST_STATE_MAX][REQUEST_STATE_MAX] = {
     [REQUEST_CANCELLED] = { [REQUEST_ANSWERED] = true },
 };
 
+/* An answer that was sent over the present connection and alone tells of a sandbox. */
+struct telling {
+    uint64_t call;
+    char sandbox_id[UUID_TEXT_BYTES]; /* "": none */
+};
+
 struct requests {
     struct adapter *adapter;
     struct table *by_id; /* of the present connection */
     struct list all;
     size_t count;
     size_t body_bytes;
+
+    struct telling tellings[TELLINGS_MAX]; /* a ring: the oldest is forgotten */
+    size_t next_telling;
 
     /* The body that is being dispatched; only its own request may look at it. */
     const struct request *current;
@@ -63,6 +77,7 @@ struct request {
     const struct operation *operation; /* NULL: in no table, or not found yet */
     void *body;                        /* struct of operation->request */
     struct idempotency_entry *idempotency;
+    char tells_of[UUID_TEXT_BYTES]; /* a sandbox; "": none */
 
     void (*cancel)(void *ctx);
     void *cancel_ctx;
@@ -111,6 +126,40 @@ void requests_free(struct requests *requests)
 size_t requests_count(const struct requests *requests)
 {
     return requests->count;
+}
+
+/* Sandboxes that only an answer tells of. */
+
+static struct telling *telling_find(struct requests *requests, uint64_t call)
+{
+    for (size_t i = 0; i < TELLINGS_MAX; i++) {
+        if (requests->tellings[i].sandbox_id[0] && requests->tellings[i].call == call)
+            return &requests->tellings[i];
+    }
+    return NULL;
+}
+
+static void telling_add(struct requests *requests, uint64_t call, const char *sandbox_id)
+{
+    struct telling *telling = &requests->tellings[requests->next_telling++ % TELLINGS_MAX];
+
+    telling->call = call;
+    memcpy(telling->sandbox_id, sandbox_id, sizeof(telling->sandbox_id));
+}
+
+/* SANDBOX_ID is set to "". */
+static void end_untold(struct requests *requests, char sandbox_id[UUID_TEXT_BYTES])
+{
+    if (sandbox_id[0])
+        sandboxes_end(adapter_sandboxes(requests->adapter), sandbox_id,
+                      "its caller was gone before it could be told of it");
+    sandbox_id[0] = 0;
+}
+
+void request_tells_of(struct request *request, const char *sandbox_id)
+{
+    if (!request->idempotency)
+        (void)snprintf(request->tells_of, sizeof(request->tells_of), "%s", sandbox_id);
 }
 
 /* Life of one. */
@@ -180,8 +229,11 @@ static int request_new(struct requests *requests, uint64_t link, const struct en
                        struct request **ret_request)
 {
     struct request *request = calloc(1, sizeof(*request));
+    struct telling *telling = telling_find(requests, call->id);
     int ret;
 
+    if (telling)
+        telling->sandbox_id[0] = 0; /* the id names another call now */
     if (!request)
         return -ENOMEM;
     request->name = copy_name(call->operation);
@@ -287,6 +339,8 @@ static void request_cancel(struct request *request)
 {
     void (*cancel)(void *);
 
+    if (request->state == REQUEST_ANSWERED)
+        end_untold(request->requests, request->tells_of);
     if (request->state > REQUEST_RUNNING || request->idempotency)
         return; /* with a key it runs to its end (contract 2.4) */
     request_set_state(request, REQUEST_CANCELLED);
@@ -301,15 +355,19 @@ static void request_cancel(struct request *request)
 void requests_cancel(struct requests *requests, uint64_t link, uint64_t id)
 {
     struct request *request = table_get(requests->by_id, id);
+    struct telling *telling = telling_find(requests, id);
 
     if (request && request->link == link)
         request_cancel(request);
+    else if (telling)
+        end_untold(requests, telling->sandbox_id);
 }
 
 void requests_cancel_link(struct requests *requests, uint64_t link)
 {
     struct request *request;
 
+    memset(requests->tellings, 0, sizeof(requests->tellings)); /* arrived or not: who knows */
     /* A cancel may end this request and others, so each one starts anew. */
     for (size_t cursor = 0; (request = table_next(requests->by_id, &cursor)); cursor = 0) {
         assert(request->link == link);
@@ -371,6 +429,10 @@ static void request_send(struct request *request, enum envelope_kind kind, const
         request_send_too_large(request, size);
         return;
     }
+    if (ret == 0 && request->tells_of[0])
+        telling_add(request->requests, request->id, request->tells_of);
+    else if (ret < 0)
+        end_untold(request->requests, request->tells_of);
     if (ret < 0)
         log_event(LOG_WARN, "answer_lost", log_uint("call", request->id),
                   log_text("op", request->name), log_text("error", strerror(-ret)));

@@ -49,6 +49,11 @@ void request_event(struct request *request, const char *json, size_t size);
 void request_on_cancel(struct request *request, void (*fn)(void *ctx), void *ctx);
 bool request_cancelled(const struct request *request);
 
+/* Before the answer, which alone tells of this sandbox: if the caller turns out to be gone
+ * before the router has taken the answer, the sandbox ends, since nobody knows of it
+ * (contract 2.4). With an idempotency_key nothing is done: a repeat will tell. */
+void request_tells_of(struct request *request, const char *sandbox_id);
+
 /* The rest is for serve.c, dispatch.c, idempotency.c and adapter.c. */
 
 int requests_new(struct adapter *adapter, struct requests **ret_requests);
@@ -59,7 +64,8 @@ size_t requests_count(const struct requests *requests);
 /* Begins the CALL, which came over the connection LINK (its generation, serve.h), and
  * dispatches it. Its spans are borrowed for the call. -EEXIST: the id is in use; -ENOMEM. */
 int requests_begin(struct requests *requests, uint64_t link, const struct envelope *call);
-/* CANCEL of the router. An id that is not there is one that was answered meanwhile. */
+/* CANCEL of the router. An id that is not there is one that was answered meanwhile; the router
+ * sends none after it has taken an answer, so that this one reached nobody. */
 void requests_cancel(struct requests *requests, uint64_t link, uint64_t id);
 /* The connection is gone, and with it everybody who could take the answers: cancels its calls.
  */

@@ -111,6 +111,8 @@ static void run_answer(struct run *run)
 {
     if (run->request)
         request_on_cancel(run->request, NULL, NULL);
+    if (run->request && run->keep && run->sandbox)
+        request_tells_of(run->request, sandbox_id(run->sandbox));
     if (run->err.code == SANDBOX_OK)
         run_reply(run);
     else

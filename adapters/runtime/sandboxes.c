@@ -111,6 +111,16 @@ static void end_sandbox(struct sandboxes *sandboxes, struct sandbox *sandbox)
     sandbox_stop(sandbox, why, &end->wait);
 }
 
+void sandboxes_end(struct sandboxes *sandboxes, const char *id, const char *why)
+{
+    struct sandbox_error err = { 0 };
+    struct sandbox *sandbox;
+
+    if (registry_find(sandboxes->registry, id, &sandbox, &err) == 0)
+        sandbox_stop(sandbox, why, NULL);
+    sandbox_error_done(&err); /* it has ended already */
+}
+
 void sandboxes_stop_all(struct sandboxes *sandboxes, void (*done)(void *ctx), void *ctx)
 {
     struct sandbox *next;

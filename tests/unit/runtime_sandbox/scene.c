@@ -100,6 +100,11 @@ char *scene_answer(uint64_t call)
     return text;
 }
 
+uint64_t scene_last_call(void)
+{
+    return last_call;
+}
+
 void scene_expect(uint64_t call, const char *code, const char *text)
 {
     struct message *message = fixture_answer(call);

@@ -19,6 +19,7 @@ struct machine *scene_create(const char *members, char *ret_id);
 
 /* A call whose body is made by FORMAT; returns its id. */
 uint64_t scene_call(const char *operation, const char *format, ...) _printf_(2, 3);
+uint64_t scene_last_call(void); /* the id of the latest one */
 /* Waits for the answer. The body is CODE's error, or with CODE NULL a reply, and holds TEXT. */
 void scene_expect(uint64_t call, const char *code, const char *text);
 /* The whole answer; the caller frees. */

@@ -301,6 +301,50 @@ START_TEST(test_cancel_destroys_it)
 }
 END_TEST
 
+/* The router cancels a call only if it has not taken its answer: what the answer told of is
+ * known to nobody. */
+START_TEST(test_cancel_that_crosses_the_answer)
+{
+    char id[37], other[37];
+    uint64_t call;
+
+    scene_open("");
+    scene_create("", other);
+    scene_create("", id);
+    call = scene_last_call();
+    scene_cancel(call);
+    TURN_UNTIL(fixture.loop, fake_machines.live == 1);
+    scene_expect(scene_call("stop", "{\"sandbox_id\":\"%s\"}", id), "S004",
+                 "its caller was gone before it could be told");
+    scene_cancel(call); /* once more, and of what never was */
+    scene_cancel(77);
+    scene_expect(scene_call("stop", "{\"sandbox_id\":\"%s\"}", other), NULL, other);
+    scene_close();
+}
+END_TEST
+
+/* A key's reply is kept, so that a repeat will tell; and an id that was used again names the
+ * later call. */
+START_TEST(test_cancel_that_crosses_what_is_told_again)
+{
+    char id[37], other[37];
+    uint64_t call;
+
+    scene_open("");
+    scene_create(",\"idempotency_key\":\"k\"", id);
+    scene_cancel(scene_last_call());
+    scene_create("", other);
+    call = scene_last_call();
+    fixture_call(call, "list", "{}");
+    scene_expect(call, NULL, other);
+    scene_cancel(call);
+    call = scene_call("list", "{}");
+    scene_expect(call, NULL, id);
+    ck_assert_uint_eq(fake_machines.live, 2);
+    scene_close();
+}
+END_TEST
+
 START_TEST(test_cancel_during_the_install)
 {
     uint64_t call;
@@ -344,5 +388,6 @@ UNIT_MAIN("create", test_reply_and_progress, test_what_the_guest_is_told,
           test_a_failed_check_gives_its_place_back, test_machine_ends_while_booting,
           test_boot_outcome, test_boot_timeout, test_agent_of_another_protocol,
           test_agent_that_breaks_off, test_unkillable_after_a_failed_boot,
-          test_cancel_destroys_it, test_cancel_during_the_install, test_install_fails,
-          test_shutdown_while_creating)
+          test_cancel_destroys_it, test_cancel_that_crosses_the_answer,
+          test_cancel_that_crosses_what_is_told_again, test_cancel_during_the_install,
+          test_install_fails, test_shutdown_while_creating)
