@@ -186,6 +186,16 @@ static int spec_check(const struct proc_spec *spec, int *ret_lowest_free_fd)
     return 0;
 }
 
+int proc_child_prepare(const struct proc_spec *spec, pid_t parent)
+{
+    struct child child = { .spec = spec, .parent = parent };
+    int result = spec_check(spec, &child.lowest_free_fd);
+
+    if (result < 0)
+        return result;
+    return child_prepare(&child) < 0 ? -errno : 0;
+}
+
 /* The thread sanitizer follows a clone as a fork: with memory of its own. */
 #if defined(__SANITIZE_THREAD__)
 #define CHILD_BORROWS_MEMORY 0

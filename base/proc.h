@@ -34,6 +34,11 @@ struct proc_spec {
  * starts programs as fast as a small one, except with BEFORE_EXEC, which gets a copy. */
 int proc_spawn(const struct proc_spec *spec, pid_t *ret_pid, int *ret_pidfd);
 
+/* What proc_spawn()'s child does before its exec, for a child that was cloned otherwise and is
+ * to go on without one: whatever else it has open stays open. PARENT is whom it dies with. 0 or
+ * -errno. */
+int proc_child_prepare(const struct proc_spec *spec, pid_t parent);
+
 #define PROC_PATH_MAX 4096 /* NUL included */
 /* A name without a slash becomes the first executable on PATH; others stay. 0 or -errno. */
 int proc_find(const char *name, char ret_path[PROC_PATH_MAX]);

@@ -20,6 +20,7 @@ struct backend {
     char *scratch_directory; /* of files without names */
     struct list vms;         /* struct vm, all of them */
     struct list networks;    /* struct network, all of them */
+    struct zygote *zygote;
     struct boot_files *boot_files;
     struct template_cache *template_cache;
     struct templates *templates;

@@ -47,6 +47,7 @@ int confine_rules(const struct confine *confine, const int *fds, size_t fd_count
 /* For proc_spec.before_exec; CTX is a struct confine_child. */
 struct confine_child {
     const struct confine *confine;
-    int rules_fd; /* number in the child; -1: none */
+    int rules_fd;     /* number in the child; -1: none */
+    bool small_pages; /* no huge ones */
 };
 int confine_child(void *ctx);

@@ -18,6 +18,7 @@
 #include "template_cache.h"
 #include "vm_state.h"
 #include "workers.h"
+#include "zygote.h"
 
 #define NAME "sandbox-qemu"
 #define INSTALLER "image-install"
@@ -31,6 +32,7 @@ static void backend_free(struct backend *backend)
     templates_free(backend->templates);
     template_cache_free(backend->template_cache);
     vms_end(&backend->vms);
+    zygote_free(backend->zygote);
     networks_end(&backend->networks);
     boot_files_free(backend->boot_files);
     confine_done(&backend->confine);
@@ -70,6 +72,8 @@ static int backend_parts(struct backend *backend, const struct settings *setting
         result = templates_new(backend, &backend->templates);
     if (result == 0)
         result = pool_new(backend, &backend->pool);
+    if (result == 0)
+        result = zygote_new(backend->loop, &backend->settings, &backend->zygote);
     return result < 0
                ? sandbox_error_set(err, S300, "%s: %s", cache_directory, strerror(-result))
                : 0;

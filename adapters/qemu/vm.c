@@ -17,6 +17,7 @@
 #include "log.h"
 #include "network.h"
 #include "vm_state.h"
+#include "zygote.h"
 
 #define ST_BLOCK_BYTES 512 /* of stat(2), whatever the file system */
 
@@ -129,6 +130,8 @@ static void vm_up(struct vm *vm)
         return;
     }
     vm->backend->accel.unproven = false;
+    if (vm->from_zygote)
+        zygote_prove(vm->backend->zygote);
     loop_timer_free(take_ptr(vm->trial));
     vm_set_state(vm, VM_UP);
     vm->up_ms = loop_now_ms(vm->backend->loop);
@@ -311,6 +314,13 @@ void vm_on_trial(void *ctx)
     vm_fail(ctx, "its guest did not come up in time");
 }
 
+/* A clone that never came up says that the zygote is no good, unless that has made others. */
+static void vm_judge_zygote(const struct vm *vm, const char *reason)
+{
+    if (vm->from_zygote && vm->failed && vm->up_ms == 0)
+        zygote_doubt(vm->backend->zygote, reason);
+}
+
 /* A guest that never came up says that its accelerator is no good, unless it has served others.
  */
 static void vm_judge(const struct vm *vm, const char *reason)
@@ -346,6 +356,7 @@ void vm_on_child(void *ctx, int wait_status)
     }
     describe_end(vm, wait_status, reason, sizeof(reason));
     vm_judge(vm, reason);
+    vm_judge_zygote(vm, reason);
     console_tail(&vm->console, console);
     vm->events->gone(vm->ctx, reason, console);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "network.h"
 #include "proc.h"
 #include "vm_state.h"
+#include "zygote.h"
 
 /* The child's ends. */
 struct vm_ends {
@@ -78,26 +78,23 @@ static int vm_connect(struct vm *vm, const struct vm_spec *spec, struct vm_ends 
     return result;
 }
 
-/* What the child does before it is QEMU. */
-struct vm_child {
-    struct confine_child confine;
-    bool small_pages;
-};
-
-static int vm_child(void *ctx)
-{
-    struct vm_child *child = ctx;
-
-    if (child->small_pages)
-        (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* it only saves memory */
-    return confine_child(&child->confine);
-}
-
 /* A clone under TCG touches little of many things, translated code for one: huge pages make
  * three MB more of it, and nothing measurably faster. */
 static bool wants_small_pages(const struct vm *vm)
 {
     return vm->mode == QEMU_CLONE && vm->accel == ACCEL_TCG;
+}
+
+/* A clone begins in the zygote if there is one; whatever is wrong with it, QEMU can be started.
+ */
+static int vm_launch(struct vm *vm, const struct proc_spec *process, int *ret_pidfd)
+{
+    int result = -EAGAIN;
+
+    if (vm->mode == QEMU_CLONE)
+        result = zygote_spawn(vm->backend->zygote, process, &vm->pid, ret_pidfd);
+    vm->from_zygote = result == 0;
+    return result == -EAGAIN ? proc_spawn(process, &vm->pid, ret_pidfd) : result;
 }
 
 static int vm_process(struct vm *vm, const struct vm_spec *spec, const struct vm_ends *ends,
@@ -120,28 +117,27 @@ static int vm_process(struct vm *vm, const struct vm_spec *spec, const struct vm
         { ends->rules_fd, QEMU_FD_LANDLOCK },
     };
     static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
-    struct vm_child child = {
-        .confine = { .confine = &vm->backend->confine,
-                     .rules_fd = ends->rules_fd < 0 ? -1 : QEMU_FD_LANDLOCK },
-        .small_pages = wants_small_pages(vm),
-    };
+    struct confine_child child = { .confine = &vm->backend->confine,
+                                   .rules_fd = ends->rules_fd < 0 ? -1 : QEMU_FD_LANDLOCK,
+                                   .small_pages = wants_small_pages(vm) };
     struct proc_fd fds[ARRAY_SIZE(all)];
     size_t count = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(all); i++)
         if (all[i].fd >= 0)
             fds[count++] = all[i];
-    return proc_spawn(&(struct proc_spec){ .program = vm->backend->settings.program,
-                                           .argv = (const char *const *)arguments->items,
-                                           .environment = environment,
-                                           .workdir = "/",
-                                           .fds = fds,
-                                           .fd_count = count,
-                                           .new_session = true,
-                                           .die_with_parent = true,
-                                           .before_exec = vm_child,
-                                           .before_exec_ctx = &child },
-                      &vm->pid, ret_pidfd);
+    return vm_launch(vm,
+                     &(struct proc_spec){ .program = vm->backend->settings.program,
+                                          .argv = (const char *const *)arguments->items,
+                                          .environment = environment,
+                                          .workdir = "/",
+                                          .fds = fds,
+                                          .fd_count = count,
+                                          .new_session = true,
+                                          .die_with_parent = true,
+                                          .before_exec = confine_child,
+                                          .before_exec_ctx = &child },
+                     ret_pidfd);
 }
 
 static int vm_arguments(const struct vm *vm, const struct vm_spec *spec, struct text_list *to)

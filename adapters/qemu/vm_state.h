@@ -29,6 +29,7 @@ struct vm {
     struct loop_child *child;
     struct qmp *qmp;
     struct network *network; /* NULL: none */
+    bool from_zygote;        /* it began there, see zygote.h */
     bool may_end;            /* it was told to: the end of its monitor is no failure */
     bool failed;             /* it ended, or had to be ended, without its owner's wish */
     enum accel_kind accel;

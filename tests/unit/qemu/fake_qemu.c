@@ -4,11 +4,13 @@
  *   qemu-fine, qemu-crash (at once), qemu-silent (no agent), qemu-noload (a state cannot be
  *   loaded), qemu-nosave, qemu-mute (the agent answers no ping), qemu-nokvm (a crash with KVM),
  *   qemu-kvmhang (no agent with KVM), qemu-old (the agent knows no rehearsal), qemu-stiff (a
- *   clone ends when it is to rehearse)
+ *   clone ends when it is to rehearse), qemu-threads (one runs in front of main(), as in QEMU)
  * Descriptors are those of qemu_args.h. A clone proves that it got the template's state: the
  * agent says PONG only if the state and the memory hold what the template wrote. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,12 +249,36 @@ static void agent_read(void)
     }
 }
 
+static sem_t thread_runs;
+
+static void *early_thread(void *ctx)
+{
+    (void)sem_post(&thread_runs);
+    return ctx;
+}
+
+__attribute__((constructor)) static void before_main(int argc, char **argv)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    if (!strstr(argv[0], "-threads"))
+        return;
+    (void)sem_init(&thread_runs, 0, 0);
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &attributes, early_thread, NULL) != 0)
+        exit(1);
+}
+
 int main(int argc, char **argv)
 {
     struct pollfd fds[] = { { .fd = QEMU_FD_QMP, .events = POLLIN },
                             { .fd = QEMU_FD_AGENT, .events = POLLIN } };
 
     behaviour = strrchr(argv[0], '-') + 1;
+    while (behaves("threads") && sem_wait(&thread_runs) < 0)
+        ;
     for (int i = 1; i < argc; i++) {
         is_clone |= strcmp(argv[i], "-incoming") == 0;
         is_template |= strstr(argv[i], "share=on") != NULL;

@@ -58,6 +58,20 @@ static void make_folder(struct scene *scene, const char *behaviour)
     ck_assert_int_eq(system(command), 0);
 }
 
+/* QEMU is a shell script that starts the stand-in. */
+static void make_script(const struct scene *scene)
+{
+    char command[512];
+
+    (void)snprintf(
+        command, sizeof(command),
+        "cd %s/q/bin && mv qemu-script real-fine && "
+        "printf '#!/bin/sh\n%%s\n' 'exec \"${0%%/*}/real-fine\" \"$@\"' >qemu-script && "
+        "chmod 0755 qemu-script",
+        scene->folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
 static void scene_open(struct scene *scene)
 {
     char path[256], error[SETTINGS_ERROR_MAX];
@@ -90,6 +104,8 @@ void scene_begin(struct scene *scene, const char *behaviour, const char *more)
 
     *scene = (struct scene){ 0 };
     make_folder(scene, behaviour);
+    if (strcmp(behaviour, "script") == 0)
+        make_script(scene);
     (void)snprintf(text, sizeof(text),
                    "sandbox:\n  adapter: sandbox-qemu\n  runtime_dir: %s/run\n  qemu:\n"
                    "    program: %s/q/bin/qemu-%s\n    acceleration: tcg\n"
