@@ -32,6 +32,15 @@ int fs_error(struct sandbox_error *err, int error, const char *path)
                              strerror_r(error, text, sizeof(text)));
 }
 
+int fs_creation_errno(int error, int folder_fd)
+{
+    struct stat status;
+
+    if (error == ENOENT && fstat(folder_fd, &status) == 0 && status.st_nlink > 0)
+        return EOPNOTSUPP;
+    return error;
+}
+
 static const char *type_name(mode_t mode)
 {
     switch (mode & S_IFMT) {

@@ -9,6 +9,11 @@
  */
 int fs_error(struct sandbox_error *err, int error, const char *path);
 
+/* ERROR of making something new in the open FOLDER_FD. Of a file system that takes nothing new,
+ * like proc, Linux says that the name does not exist; while the folder itself is there, that is
+ * EOPNOTSUPP. */
+int fs_creation_errno(int error, int folder_fd);
+
 /* S212: PATH is something else than is wanted. */
 int fs_wrong_type(struct sandbox_error *err, const char *path, mode_t found,
                   const char *wanted);

@@ -54,7 +54,7 @@ int fs_mkdir(struct job *job, const struct fs_mkdir_request *request,
     reply->has_created = true;
     if (mkdirat(parent_fd, path_name_at(&path), 0700) < 0) {
         if (errno != EEXIST)
-            return fs_error(err, errno, path.text);
+            return fs_error(err, fs_creation_errno(errno, parent_fd), path.text);
         return folder_exists(parent_fd, &path, request->parents, err);
     }
     result = folder_set_mode(parent_fd, path_name_at(&path), mode);

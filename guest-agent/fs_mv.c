@@ -48,10 +48,15 @@ static int move_init(struct move *move, const struct fs_mv_request *request,
 
 static int move_rename(const struct move *move)
 {
+    struct stat status;
+
     if (renameat2(move->src_fd, path_name_at(&move->src), move->dst_fd,
-                  path_name_at(&move->dst), move->overwrite ? 0 : RENAME_NOREPLACE) < 0)
-        return -errno;
-    return 0;
+                  path_name_at(&move->dst), move->overwrite ? 0 : RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == ENOENT &&
+        fstatat(move->src_fd, path_name_at(&move->src), &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return -fs_creation_errno(ENOENT, move->dst_fd);
+    return -errno;
 }
 
 static bool same_object(const struct stat *one, const struct stat *two)

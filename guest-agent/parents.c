@@ -18,7 +18,7 @@ static int parent_step(int folder_fd, const char *name)
     if (fd >= 0 || errno != ENOENT)
         return fd < 0 ? -errno : fd;
     if (mkdirat(folder_fd, name, 0755) < 0 && errno != EEXIST)
-        return -errno;
+        return -fs_creation_errno(errno, folder_fd);
     fd = openat(folder_fd, name, FOLDER_FLAGS);
     if (fd < 0)
         return errno == ENOENT ? -ENOTDIR : -errno; /* what exists is a link to nothing */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cleanup.h"
+#include "fs_error.h"
 #include "uuid.h"
 
 static int temporary_name(struct temporary *file)
@@ -27,7 +28,7 @@ int temporary_open(struct temporary *file, int folder_fd)
     file->fd = openat(folder_fd, file->name,
                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file->fd < 0)
-        return -errno;
+        return -fs_creation_errno(errno, folder_fd);
     file->folder_fd = folder_fd;
     return 0;
 }
@@ -39,7 +40,7 @@ int temporary_link(struct temporary *file, int folder_fd, const char *target)
     if (result < 0)
         return result;
     if (symlinkat(target, folder_fd, file->name) < 0)
-        return -errno;
+        return -fs_creation_errno(errno, folder_fd);
     file->folder_fd = folder_fd;
     return 0;
 }

@@ -75,6 +75,13 @@ static void content(const char *relative, const char *expected)
         ck_assert_msg((call) == 0, "%s", err.message);                                         \
     } while (0)
 
+/* Of proc Linux says that a new name does not exist, which tells the caller nothing. */
+#define TAKES_NOTHING_NEW(call)                                                                \
+    do {                                                                                       \
+        ck_assert_int_eq(CODE(call), S216);                                                    \
+        ck_assert_ptr_nonnull(strstr(err.message, "Operation not supported"));                 \
+    } while (0)
+
 /* ls, stat */
 
 static int ls(const char *path, struct fs_ls_reply *reply)
@@ -224,6 +231,9 @@ START_TEST(mkdir_refuses)
     ck_assert_int_eq(CODE(mkdir_op(at("p/q"), "0755", false, &reply)), S211);
     ck_assert_uint_eq(err.fix_count, 1);
     ck_assert_str_eq(err.fix[0].key, "parents");
+    TAKES_NOTHING_NEW(mkdir_op("/proc/iii", "0755", false, &reply));
+    TAKES_NOTHING_NEW(mkdir_op("/proc/iii/a", "0755", true, &reply));
+    ck_assert_int_eq(CODE(mkdir_op("/proc/iii/a", "0755", false, &reply)), S211);
     ck_assert_int_eq(CODE(mkdir_op(at("p/q"), "9", true, &reply)), S210);
     ck_assert_int_eq(CODE(mkdir_op(at("p/q"), "", true, &reply)), S210);
     ck_assert_int_eq(CODE(mkdir_op(at("p/q"), "0o755", true, &reply)), S210);
@@ -431,6 +441,9 @@ START_TEST(mv_table)
     ck_assert_int_eq(CODE(mv(at("d"), at("d/in"), true)), S210);
     ck_assert_int_eq(CODE(mv(at("d"), at("d/in"), false)), S210);
     ck_assert_int_eq(CODE(mv(at("a/x"), at("z"), false)), S212);
+    TAKES_NOTHING_NEW(mv(at("a"), "/proc/iii", false));
+    TAKES_NOTHING_NEW(mv(at("l"), "/proc/iii", true));
+    ck_assert_int_eq(CODE(mv("/proc/iii", at("z"), false)), S211);
     content("a", "a\n");
     OK(mv(at("a"), at("a"), true));
     content("a", "a\n");
@@ -691,10 +704,16 @@ END_TEST
 START_TEST(sed_keeps_the_file_on_failure)
 {
     struct fs_sed_request request = sed_request(at("f"), "(x+x+)+y|a", "b");
+    struct fs_sed_reply reply = { 0 };
 
     shell("{ echo a; head -c 60 /dev/zero | tr '\\0' x; } > f; cp f g");
     ck_assert_str_eq(sed_text(&request), "f 0S217:\n0");
     shell("cmp f g; [ $(ls -A | wc -l) = 2 ]");
+    request = sed_request("/proc/self/comm", ".", "b");
+    ck_assert_int_eq(fs_sed(NULL, &request, &reply, &err), 0);
+    ck_assert_str_eq(reply.results.items[0].error,
+                     "S216: /proc/self/comm: Operation not supported");
+    codec_free(&type_fs_sed_reply, &reply);
 }
 END_TEST
 
