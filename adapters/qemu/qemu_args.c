@@ -108,7 +108,8 @@ static int add_kernel(const struct qemu_args_spec *spec, struct text_list *to)
                             spec->command_line ? spec->command_line : "");
 }
 
-/* A disk that outlives nothing needs no flush, and no lock on a file without a name; one that
+/* Without werror a full disk of the host would stop the machine: the guest is told instead.
+ * A disk that outlives nothing needs no flush, and no lock on a file without a name; one that
  * lasts is locked by its owner. */
 static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, bool read_only,
                     bool lasting)
@@ -128,7 +129,7 @@ static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, boo
                      name, read_only ? "on" : "off", no_flush, fd, no_flush);
     if (result == 0)
         result = ADD_ALL(to, "-device");
-    return result < 0 ? result : add(to, "virtio-blk-device,drive=%s", name);
+    return result < 0 ? result : add(to, "virtio-blk-device,drive=%s,werror=report", name);
 }
 
 static int add_channels(struct text_list *to)
