@@ -86,6 +86,8 @@ static int add_processor(const struct qemu_args_spec *spec, struct text_list *to
 
 static int add_kernel(const struct qemu_args_spec *spec, struct text_list *to)
 {
+    /* What TCG has translated is found again only at the same address. */
+    const char *layout = spec->accel.kind == ACCEL_TCG ? " norandmaps" : "";
     char clock[96] = "";
     int result = ADD_ALL(to, "-kernel");
 
@@ -102,7 +104,7 @@ static int add_kernel(const struct qemu_args_spec *spec, struct text_list *to)
     if (result == 0)
         result = ADD_ALL(to, "-append");
     return result < 0 ? result
-                      : add(to, KERNEL_WORDS "%s%s%s%s", clock,
+                      : add(to, KERNEL_WORDS "%s%s%s%s%s", layout, clock,
                             spec->lasting ? " sandbox.workspace=vdc" : "",
                             spec->command_line ? " " : "",
                             spec->command_line ? spec->command_line : "");

@@ -21,6 +21,12 @@ is "a file is written" "$(iii trigger sandbox::fs::write "sandbox_id=$first" pat
     parents=true content=hello | jq .bytes_written)" 5
 is "and read" "$(iii trigger sandbox::fs::read "sandbox_id=$first" path=/srv/a.txt | jq -r .body)" hello
 
+# What TCG has translated is found again only at the same address.
+layout() { exec_in "$first" 'head -n 1 /proc/self/maps' | jq -r .stdout; }
+if [ "$(iii trigger sandbox::adapter::info | jq -r .info.acceleration)" = tcg ]; then
+    is "emulated programs lie at the same addresses each time" "$(layout)" "$(layout)"
+fi
+
 # The command line: output as it comes, since the program waits for an answer to its first line.
 mkfifo "$work/in" "$work/seen"
 iii sandbox run python --memory 256 -- python3 -c 'print("ready", flush=True); print("got", input()); exit(5)' \

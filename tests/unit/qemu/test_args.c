@@ -55,6 +55,7 @@ START_TEST(test_cold)
     ck_assert_str_eq(value(&list, "-initrd", 0), "/proc/self/fd/8");
     ck_assert_ptr_nonnull(
         strstr(value(&list, "-append", 0), " tsc_early_khz=2096000 tsc=reliable"));
+    ck_assert_ptr_nonnull(strstr(value(&list, "-append", 0), " norandmaps"));
     ck_assert_ptr_null(value(&list, "-object", 0));
     ck_assert_ptr_null(value(&list, "-incoming", 0));
     ck_assert(!has(&list, "virtio-net"));
@@ -188,6 +189,7 @@ START_TEST(test_kvm)
     ck_assert_str_eq(value(&list, "-cpu", 0), "host");
     ck_assert_str_eq(value(&list, "-smp", 0), "4");
     ck_assert_ptr_null(strstr(value(&list, "-append", 0), "tsc"));
+    ck_assert_ptr_null(strstr(value(&list, "-append", 0), "norandmaps"));
     text_list_done(&list);
 }
 END_TEST
