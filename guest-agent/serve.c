@@ -20,7 +20,7 @@ static void serve_set_state(struct serve *serve, enum serve_state state)
     _Static_assert(ARRAY_SIZE(names) == SERVE_STATE_MAX, "a name for each state");
 
     assert(state > serve->state);
-    log_event(LOG_INFO, "serve_state", log_text("from", names[serve->state]),
+    log_event(LOG_DEBUG, "serve_state", log_text("from", names[serve->state]),
               log_text("to", names[state]));
     serve->state = state;
 }
