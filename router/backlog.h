@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "limits.h"
 #include "list.h"
 #include "loop.h"
+#include "router_limits.h"
 
 struct backlog {
     struct loop *loop;

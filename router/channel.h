@@ -15,8 +15,8 @@
 #pragma once
 
 #include "envelope.h"
-#include "limits.h"
 #include "loop.h"
+#include "router_limits.h"
 
 struct channel_set; /* all channels of a router */
 struct channel_end; /* one attached end */
@@ -60,7 +60,7 @@ struct channel_refs {
 int channel_set_new(struct loop *loop, struct channel_set **ret_set); /* 0 or -errno */
 void channel_set_free(struct channel_set *set); /* ends that are left are detached silently */
 DEFINE_CLEANUP(struct channel_set *, channel_set_free)
-/* Other times than those of limits.h, for channels made afterwards; for tests. */
+/* Other times than those of router_limits.h, for channels made afterwards; for tests. */
 void channel_set_times(struct channel_set *set, uint32_t untaken_ms, uint32_t stall_ms);
 size_t channel_set_count(const struct channel_set *set);
 size_t channel_set_held_bytes(const struct channel_set *set);

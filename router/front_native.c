@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "limits.h"
 #include "log.h"
 #include "native_peer.h"
+#include "router_limits.h"
 
 static int fail(char *error, int number, const char *url)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "keep_alive.h"
-#include "limits.h"
+#include "router_limits.h"
 
 /* What a peer may send before it has said who it is. */
 #define GREETING_MAX_BYTES 65536u

@@ -9,7 +9,7 @@
 
 struct link;
 
-/* Injected, so that a test need not wait. Zero: the limit of limits.h. */
+/* Injected, so that a test need not wait. Zero: the limit of router_limits.h. */
 struct link_timing {
     uint32_t hello_timeout_ms;
     uint32_t ping_interval_ms;

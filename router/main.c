@@ -11,10 +11,10 @@
 
 #include "front_native.h"
 #include "front_web.h"
-#include "limits.h"
 #include "memory.h"
 #include "options.h"
 #include "ready.h"
+#include "router_limits.h"
 #include "runtime_dir.h"
 #include "settings_watch.h"
 #include "shutdown.h"

@@ -3,7 +3,7 @@
 
 #include <malloc.h>
 
-#include "limits.h"
+#include "router_limits.h"
 
 /* Buffers of messages are reused, not mapped and cleared by the kernel anew each time: that
  * made messages of 3 MB three times faster. nng's threads need no heaps of their own. */

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "error.h"
-#include "limits.h"
 #include "native_peer_state.h"
 #include "refusal.h"
+#include "router_limits.h"
 
 #define EVENT_BACKLOG_BYTES (1024u * 1024) /* progress is dropped for a slower reader */
 

@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "limits.h"
 #include "log.h"
 #include "native_peer_state.h"
+#include "router_limits.h"
 
 #define REFUSED_LINGER_MS 1000u
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "limits.h"
 #include "native_peer_state.h"
+#include "router_limits.h"
 
 /* Towards a peer whose out-queue is longer than this no stream is opened further; `drained`
  * comes for every queue that was. */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "envelope.h"
-#include "limits.h"
+#include "router_limits.h"
 
 enum verdict {
     VERDICT_FITS,

@@ -7,9 +7,9 @@
 #include <sys/epoll.h>
 
 #include "buf.h"
-#include "limits.h"
 #include "log.h"
 #include "log_relay.h"
+#include "router_limits.h"
 
 #define CUT_MARK "…"
 

@@ -5,9 +5,9 @@
 
 #include "engine.h"
 #include "info.h"
-#include "limits.h"
 #include "refusal.h"
 #include "router.h"
+#include "router_limits.h"
 
 /* `sandbox::fs::ls` is the operation `fs::ls` in `sandbox`. */
 struct function {

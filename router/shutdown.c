@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-#include "limits.h"
 #include "log.h"
+#include "router_limits.h"
 
 static const char *const state_texts[] = {
     [SHUTDOWN_NONE] = "none",         [SHUTDOWN_DRAINING] = "draining",

@@ -7,11 +7,11 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 
-#include "limits.h"
 #include "log.h"
 #include "output.h"
 #include "proc.h"
 #include "program.h"
+#include "router_limits.h"
 
 enum managed_state {
     MANAGED_IDLE,     /* no process: to be started, or no program was found */

@@ -8,7 +8,7 @@
 
 struct supervise;
 
-/* Injected, so that a test need not wait. Zero: the limit of limits.h. */
+/* Injected, so that a test need not wait. Zero: the limit of router_limits.h. */
 struct supervise_timing {
     uint32_t backoff_min_ms;
     uint32_t backoff_max_ms;

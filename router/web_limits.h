@@ -1,7 +1,7 @@
 /* web_limits.h - everything a client of the web front can make grow has its maximum here.
  *
- * What all fronts share (queues, channels, calls in all) is in limits.h; the request head's 8
- * KiB in http.h, the JSON depth in json_scan.h. */
+ * What all fronts share (queues, channels, calls in all) is in router_limits.h; the request
+ * head's 8 KiB in http.h, the JSON depth in json_scan.h. */
 #pragma once
 
 /* Further connections, and further ones whose request is not answered yet, get 503. */

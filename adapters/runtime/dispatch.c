@@ -8,7 +8,7 @@
 #include "handlers.h"
 #include "image_operations.h"
 #include "info.h"
-#include "limits.h"
+#include "request_limits.h"
 
 static void (*const handlers[OP_MAX])(struct request *request) = {
 #define OPERATION(id, ...) [OP_##id] = handle_##id,
@@ -55,7 +55,7 @@ static void *decode_body(const struct operation *operation, const char *body, si
         return NULL;
     }
     if (codec_decode_json(operation->request, body, size, value, err) == 0 &&
-        limits_check(operation->id, value, err) == 0)
+        request_limits_check(operation->id, value, err) == 0)
         return value;
     codec_free(operation->request, value);
     free(value);

@@ -1,4 +1,4 @@
-/* test_limits.c - what a peer can make grow has a limit with a name (router/limits.h,
+/* test_limits.c - what a peer can make grow has a limit with a name (router/router_limits.h,
  * router/web_limits.h): each is reached here, over sockets. */
 #include <errno.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "limits.h"
+#include "router_limits.h"
 #include "raw_peer.h"
 #include "trial.h"
 #include "unit.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "codec.h"
-#include "limits.h"
+#include "request_limits.h"
 #include "utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         0) {
         check_error(&err);
     } else {
-        (void)limits_check(operation->id, value, &err); /* either answer will do */
+        (void)request_limits_check(operation->id, value, &err); /* either answer will do */
         check_again(operation->request, value);
         codec_free(operation->request, value);
     }

@@ -1,4 +1,4 @@
-/* limits.h - everything a peer of the router can make grow has its maximum here.
+/* router_limits.h - everything a peer of the router can make grow has its maximum here.
  *
  * The limits of the web front's wire (heads, frames, registrations) are in front_web's own
  * header. */

@@ -1,5 +1,5 @@
-/* test_limits.c - sums over a request, at their edges. */
-#include "limits.h"
+/* test_request_limits.c - sums over a request, at their edges. */
+#include "request_limits.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void check(enum operation_id operation, const void *request, const char *
 {
     struct sandbox_error err = { 0 };
 
-    ck_assert_int_eq(limits_check(operation, request, &err), message ? -1 : 0);
+    ck_assert_int_eq(request_limits_check(operation, request, &err), message ? -1 : 0);
     if (message) {
         ck_assert_int_eq(err.code, S001);
         ck_assert_str_eq(err.message, message);
@@ -29,12 +29,12 @@ static void check(enum operation_id operation, const void *request, const char *
 
 START_TEST(test_base64_bytes)
 {
-    ck_assert_uint_eq(limits_base64_bytes(NULL), 0);
-    ck_assert_uint_eq(limits_base64_bytes(""), 0);
-    ck_assert_uint_eq(limits_base64_bytes("YQ=="), 1);
-    ck_assert_uint_eq(limits_base64_bytes("YWI="), 2);
-    ck_assert_uint_eq(limits_base64_bytes("YWJj"), 3);
-    ck_assert_uint_eq(limits_base64_bytes("="), 0); /* none at all */
+    ck_assert_uint_eq(request_limits_base64_bytes(NULL), 0);
+    ck_assert_uint_eq(request_limits_base64_bytes(""), 0);
+    ck_assert_uint_eq(request_limits_base64_bytes("YQ=="), 1);
+    ck_assert_uint_eq(request_limits_base64_bytes("YWI="), 2);
+    ck_assert_uint_eq(request_limits_base64_bytes("YWJj"), 3);
+    ck_assert_uint_eq(request_limits_base64_bytes("="), 0); /* none at all */
 }
 END_TEST
 
@@ -98,7 +98,7 @@ START_TEST(test_exec_texts)
     text[5] = ' '; /* a command line is many texts */
     check(OP_exec, &request, NULL);
     text[5] = 'A';
-    ck_assert_int_eq(limits_check_argv(&(struct text_list){ 1, items }, &err), -1);
+    ck_assert_int_eq(request_limits_check_argv(&(struct text_list){ 1, items }, &err), -1);
     ck_assert_str_eq(err.message,
                      "cmd: expected each text of at most 131071 bytes, got one of 131072");
     free(text);
@@ -174,5 +174,5 @@ START_TEST(test_label)
 }
 END_TEST
 
-UNIT_MAIN("limits", test_base64_bytes, test_write, test_run, test_exec_texts, test_exec_sum,
-          test_exec_stdin, test_env, test_label)
+UNIT_MAIN("request_limits", test_base64_bytes, test_write, test_run, test_exec_texts,
+          test_exec_sum, test_exec_stdin, test_env, test_label)

@@ -1,12 +1,12 @@
-/* limits.c - see limits.h. */
-#include "limits.h"
+/* request_limits.c - see request_limits.h. */
+#include "request_limits.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "utf8.h"
 
-uint64_t limits_base64_bytes(const char *text)
+uint64_t request_limits_base64_bytes(const char *text)
 {
     size_t size = text ? strlen(text) : 0;
     uint64_t bytes = (uint64_t)size / 4 * 3;
@@ -101,20 +101,20 @@ static int check_label(const char *name, struct sandbox_error *err)
     return 0;
 }
 
-int limits_check_create(const struct create_request *request, struct sandbox_error *err)
+int request_limits_check_create(const struct create_request *request, struct sandbox_error *err)
 {
     if (check_label(request->name, err) < 0)
         return -1;
     return check_env(&request->env, err);
 }
 
-int limits_check_exec(const struct exec_request *request, struct sandbox_error *err)
+int request_limits_check_exec(const struct exec_request *request, struct sandbox_error *err)
 {
     struct program_texts texts = { .err = err };
     const char *cmd = request->cmd ? request->cmd : "";
     size_t cmd_bytes = strlen(cmd);
 
-    if (check_inline(limits_base64_bytes(request->stdin), "stdin",
+    if (check_inline(request_limits_base64_bytes(request->stdin), "stdin",
                      "send more with sandbox::fs::write and a channel", err) < 0)
         return -1;
     /* A command line is many texts; its words are no longer than it is. */
@@ -128,16 +128,16 @@ int limits_check_exec(const struct exec_request *request, struct sandbox_error *
     return check_sum(&texts, "cmd, args, argv and env");
 }
 
-int limits_check_argv(const struct text_list *argv, struct sandbox_error *err)
+int request_limits_check_argv(const struct text_list *argv, struct sandbox_error *err)
 {
     struct program_texts texts = { .err = err };
 
     return add_list(&texts, "cmd", argv);
 }
 
-int limits_check_run(const struct run_request *request, struct sandbox_error *err)
+int request_limits_check_run(const struct run_request *request, struct sandbox_error *err)
 {
-    uint64_t bytes = request->code.size + limits_base64_bytes(request->stdin);
+    uint64_t bytes = request->code.size + request_limits_base64_bytes(request->stdin);
 
     if (request->files.count > LIMIT_RUN_FILES)
         return sandbox_error_set(err, S001, "files: expected at most %d entries, got %zu",
@@ -150,24 +150,27 @@ int limits_check_run(const struct run_request *request, struct sandbox_error *er
     return check_env(&request->env, err);
 }
 
-int limits_check_write(const struct fs_write_request *request, struct sandbox_error *err)
+int request_limits_check_write(const struct fs_write_request *request,
+                               struct sandbox_error *err)
 {
-    uint64_t bytes = request->content.text.size + limits_base64_bytes(request->content_b64);
+    uint64_t bytes = request->content.text.size +
+                     request_limits_base64_bytes(request->content_b64);
 
     return check_inline(bytes, "content", "give a channel as content to stream it", err);
 }
 
-int limits_check(enum operation_id operation, const void *request, struct sandbox_error *err)
+int request_limits_check(enum operation_id operation, const void *request,
+                         struct sandbox_error *err)
 {
     switch (operation) {
     case OP_create:
-        return limits_check_create(request, err);
+        return request_limits_check_create(request, err);
     case OP_exec:
-        return limits_check_exec(request, err);
+        return request_limits_check_exec(request, err);
     case OP_run:
-        return limits_check_run(request, err);
+        return request_limits_check_run(request, err);
     case OP_fs_write:
-        return limits_check_write(request, err);
+        return request_limits_check_write(request, err);
     case OP_worker_prepare:
         return check_env(&((const struct worker_prepare_request *)request)->env, err);
     case OP_worker_start:
