@@ -4,12 +4,12 @@
  * at any time: what nobody wants is not read any more. */
 #pragma once
 
+#include "source.h"
 #include "transfer.h"
 
 struct live_input {
     struct transfer transfer;
-    struct loop_io *io; /* a pipe or terminal; NULL: a file, which never blocks */
-    bool at_end;
+    struct source source;
 };
 
 /* WRITER is a channel ref. 0 or -errno. Zero-initialised before, but for transfer.client. */

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 
 #include "json_scan.h"
@@ -15,6 +14,7 @@
 #include "progress.h"
 #include "sandbox.h"
 #include "sandbox_call.h"
+#include "source.h"
 #include "transfer.h"
 
 struct upload_options {
@@ -27,10 +27,9 @@ struct upload {
     struct transfer transfer;
     struct client *client;
     const struct upload_options *options;
-    char *const *words; /* ID, LOCAL, REMOTE */
-    int fd;
-    uint64_t size_bytes;   /* 0: unknown */
-    struct loop_io *input; /* a pipe or terminal; NULL: a file, which never blocks */
+    char *const *words;  /* ID, LOCAL, REMOTE */
+    uint64_t size_bytes; /* 0: unknown */
+    struct source source;
     bool at_end;
     struct client_call write;
     struct progress progress;
@@ -38,83 +37,44 @@ struct upload {
 
 /* Pumping. */
 
-static void set_input(struct upload *upload, bool wanted)
+static bool on_data(void *ctx, const uint8_t *data, size_t size)
 {
-    int result = upload->input ? loop_io_set_events(upload->input, wanted ? EPOLLIN : 0) : 0;
+    struct upload *upload = ctx;
+    int result = web_socket_send(upload->transfer.socket, WEBSOCKET_BINARY, data, size);
 
-    if (result < 0)
-        transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(-result));
-}
-
-/* Sends one chunk; false: nothing more for now. */
-static bool pump_chunk(struct upload *upload)
-{
-    static uint8_t chunk[TRANSFER_CHUNK_BYTES];
-    ssize_t size = read(upload->fd, chunk, sizeof(chunk));
-    int result;
-
-    if (size < 0 && (errno == EAGAIN || errno == EINTR))
-        return errno == EINTR;
-    if (size < 0) {
-        transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(errno));
-        return false;
-    }
-    if (size == 0) {
-        upload->at_end = true;
-        set_input(upload, false);
-        web_socket_close(upload->transfer.socket, WEBSOCKET_CLOSE_NORMAL, "stream_complete", 0);
-        return false;
-    }
-    result = web_socket_send(upload->transfer.socket, WEBSOCKET_BINARY, chunk, (size_t)size);
-    if (result < 0)
+    if (result < 0) {
         transfer_fail(&upload->transfer, "the channel: %s", strerror(-result));
-    transfer_moved(&upload->transfer, (size_t)size);
-    progress_bytes(&upload->progress, upload->transfer.bytes, upload->size_bytes);
-    return result == 0;
-}
-
-static void pump(struct upload *upload)
-{
-    if (upload->at_end || upload->transfer.failed)
-        return;
-    while (!web_socket_is_full(upload->transfer.socket)) {
-        if (!pump_chunk(upload) || upload->input)
-            break;
+        return false;
     }
-    if (!upload->at_end && !upload->transfer.failed)
-        set_input(upload, !web_socket_is_full(upload->transfer.socket));
+    transfer_moved(&upload->transfer, size);
+    progress_bytes(&upload->progress, upload->transfer.bytes, upload->size_bytes);
+    return !web_socket_is_full(upload->transfer.socket);
 }
 
-static void on_input(void *ctx, uint32_t events)
+static void on_ended(void *ctx, int error)
 {
-    pump(ctx);
+    struct upload *upload = ctx;
+
+    if (error < 0) {
+        transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(-error));
+        return;
+    }
+    upload->at_end = true;
+    web_socket_close(upload->transfer.socket, WEBSOCKET_CLOSE_NORMAL, "stream_complete", 0);
 }
 
 static void on_opened(void *ctx)
 {
     struct upload *upload = ctx;
-    int result = loop_io_new(upload->client->loop, upload->fd, 0, on_input, upload,
-                             &upload->input);
+    int result = source_begin(&upload->source);
 
-    if (result == 0)
-        result = loop_io_set_events(upload->input, EPOLLIN);
-    if (result == -EPERM)
-        loop_io_free(take_ptr(upload->input)); /* a file: it never blocks */
-    else if (result < 0)
-        transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(-result));
-    if (!upload->input)
-        pump(upload);
+    if (result < 0)
+        on_ended(upload, result);
 }
 
-/* A pipe may be empty now: it says itself when it is not. */
 static void on_drained(void *ctx)
 {
-    struct upload *upload = ctx;
-
-    if (!upload->input)
-        pump(upload);
-    else if (!upload->at_end)
-        set_input(upload, true);
+    source_resume(&((struct upload *)ctx)->source);
 }
 
 static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size)
@@ -128,7 +88,7 @@ static void on_closed(void *ctx, unsigned code, const char *why)
     struct upload *upload = ctx;
 
     web_socket_free(take_ptr(upload->transfer.socket));
-    set_input(upload, false);
+    source_done(&upload->source);
     transfer_moved(&upload->transfer, 0);
     if (!upload->at_end && code == WEB_SOCKET_LOST)
         transfer_fail(&upload->transfer, "the channel was lost: %s", why);
@@ -214,7 +174,7 @@ static int upload_file(struct upload *upload)
 
     if (code == EXIT_CODE_DONE)
         code = send_file(upload, sandbox_result(&create));
-    loop_io_free(upload->input);
+    source_done(&upload->source);
     web_socket_free(upload->transfer.socket);
     if (code == EXIT_CODE_DONE)
         client_close(upload->client);
@@ -228,15 +188,21 @@ static int open_local(struct upload *upload)
 {
     const char *path = upload->words[1];
     struct stat status;
-
-    upload->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                        : open(path, O_RDONLY | O_CLOEXEC);
-    if (upload->fd < 0)
+    int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                    : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return -errno;
-    if (fstat(upload->fd, &status) < 0)
+    upload->source = (struct source){
+        .loop = upload->client->loop,
+        .fd = fd,
+        .data = on_data,
+        .ended = on_ended,
+        .ctx = upload,
+    };
+    if (fstat(fd, &status) < 0)
         return 0; /* reading will tell */
     if (S_ISDIR(status.st_mode)) {
-        (void)close(upload->fd); /* nothing was written */
+        (void)close(fd); /* nothing was written */
         return -EISDIR;
     }
     upload->size_bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
@@ -256,7 +222,7 @@ static int run_upload(const struct command_line *line)
     if (code < 0)
         return sandbox_complain("%s: %s", upload.words[1], strerror(-code));
     code = upload_file(&upload);
-    (void)close(upload.fd); /* nothing was written */
+    (void)close(upload.source.fd); /* nothing was written */
     return code;
 }
 

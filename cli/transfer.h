@@ -5,7 +5,6 @@
 #include "client.h"
 
 #define TRANSFER_IDLE_MS 60000u
-#define TRANSFER_CHUNK_BYTES (64u * 1024)
 #define TRANSFER_WHY_MAX_BYTES 256
 
 struct transfer {

@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "sandbox_call.h"
+#include "source.h"
 #include "tables.h"
-
-#define CHUNK_BYTES 65536u
 
 struct whole_input {
     struct buf *to;
@@ -17,23 +15,23 @@ struct whole_input {
     int error; /* -errno; -EFBIG: beyond the limit */
 };
 
-/* What one read gives: a pipe that polls as readable does not block. */
-static void on_readable(void *ctx, uint32_t events)
+static bool on_data(void *ctx, const uint8_t *data, size_t size)
 {
-    static uint8_t chunk[CHUNK_BYTES];
     struct whole_input *input = ctx;
-    ssize_t size = read(STDIN_FILENO, chunk, sizeof(chunk));
 
-    if (size < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (size < 0)
-        input->error = -errno;
-    else if (size == 0)
-        input->at_end = true;
-    else if (input->to->size + (size_t)size > LIMIT_INLINE_BYTES)
+    if (input->to->size + size > LIMIT_INLINE_BYTES)
         input->error = -EFBIG;
     else
-        input->error = buf_append(input->to, chunk, (size_t)size);
+        input->error = buf_append(input->to, data, size);
+    return input->error == 0;
+}
+
+static void on_ended(void *ctx, int error)
+{
+    struct whole_input *input = ctx;
+
+    input->at_end = true;
+    input->error = error;
 }
 
 static bool is_over(const void *ctx)
@@ -63,16 +61,20 @@ int whole_input_read(struct client *client, uint64_t wait_ms, struct buf *to)
 {
     uint64_t deadline_ms = client_now_ms(client) + wait_ms;
     struct whole_input input = { .to = to };
+    struct source source = {
+        .loop = client->loop,
+        .fd = STDIN_FILENO,
+        .data = on_data,
+        .ended = on_ended,
+        .ctx = &input,
+    };
     enum client_outcome outcome = CLIENT_ANSWERED;
-    _cleanup_(loop_io_freep)
-    struct loop_io *io = NULL;
-    int result = loop_io_new(client->loop, STDIN_FILENO, EPOLLIN, on_readable, &input, &io);
+    int result = source_begin(&source);
 
-    if (result < 0 && result != -EPERM)
+    if (result < 0)
         return sandbox_complain("stdin: %s", strerror(-result));
-    while (!io && !is_over(&input)) /* a file: it never blocks */
-        on_readable(&input, EPOLLIN);
-    if (io)
+    if (!is_over(&input))
         outcome = client_wait_for(client, is_over, &input, deadline_ms, false);
+    source_done(&source);
     return conclude(client, &input, outcome, wait_ms);
 }
