@@ -38,85 +38,85 @@ static void check_case(const struct args_case *given)
     buf_done(&error);
 }
 
+static const struct args_case accepted[] = {
+    { "sandbox::list", NULL, { NULL }, "{}", NULL },
+    /* text fields take the text */
+    { "sandbox::fs::write",
+      NULL,
+      { "mode=755", "content=42" },
+      "{\"mode\":\"755\",\"content\":\"42\"}",
+      NULL },
+    { "sandbox::run", NULL, { "code=true" }, "{\"code\":\"true\"}", NULL },
+    { "sandbox::fs::grep", NULL, { "pattern=5" }, "{\"pattern\":\"5\"}", NULL },
+    { "sandbox::create", NULL, { "name=null" }, "{\"name\":\"null\"}", NULL },
+    { "sandbox::exec",
+      NULL,
+      { "stdin=1234", "cmd=" },
+      "{\"stdin\":\"1234\",\"cmd\":\"\"}",
+      NULL },
+    { "sandbox::fs::write",
+      NULL,
+      { "content={\"channel_id\":1}" },
+      "{\"content\":\"{\\\"channel_id\\\":1}\"}",
+      NULL },
+    /* others are JSON, or text where they are none */
+    { "sandbox::create",
+      NULL,
+      { "cpus=2", "network=true", "env={\"A\": \"1\"}" },
+      "{\"cpus\":2,\"network\":true,\"env\":{\"A\": \"1\"}}",
+      NULL },
+    { "sandbox::create",
+      NULL,
+      { "cpus=two", "network=True" },
+      "{\"cpus\":\"two\",\"network\":\"True\"}",
+      NULL },
+    { "sandbox::exec",
+      NULL,
+      { "argv=[\"a\",\"b\"]", "timeout_ms=1e3" },
+      "{\"argv\":[\"a\",\"b\"],\"timeout_ms\":1e3}",
+      NULL },
+    /* any adapter's name */
+    { "other::fs::write", NULL, { "mode=755" }, "{\"mode\":\"755\"}", NULL },
+    /* in no table */
+    { "sandbox::create", NULL, { "unknown=5" }, "{\"unknown\":5}", NULL },
+    { "my::function", NULL, { "mode=755", "t=x y" }, "{\"mode\":755,\"t\":\"x y\"}", NULL },
+    { "plain", NULL, { "a=[1" }, "{\"a\":\"[1\"}", NULL },
+    /* keys */
+    { "f", NULL, { "a=b=c" }, "{\"a\":\"b=c\"}", NULL },
+    { "f", NULL, { "a.b=1" }, "{\"a.b\":1}", NULL },
+    { "f", NULL, { "a=1", "b=2", "a=3" }, "{\"b\":2,\"a\":3}", NULL },
+    { "f", NULL, { "a=1", "ab=2" }, "{\"a\":1,\"ab\":2}", NULL },
+    { "f", NULL, { "q\"=\n" }, "{\"q\\\"\":\"\\n\"}", NULL },
+    { "f", NULL, { "e=\xC3\xA9" }, "{\"e\":\"\xC3\xA9\"}", NULL },
+    /* --json */
+    { "f", " [1, 2.0] ", { NULL }, "[1, 2.0]", NULL },
+    { "f", "\"text\"", { NULL }, "\"text\"", NULL },
+    { "f", "{ \"a\" : 1 }", { NULL }, "{ \"a\" : 1 }", NULL },
+    { "f", "{\"a\" : 1.50, \"b\":2}", { "b=3" }, "{\"a\":1.50,\"b\":3}", NULL },
+    { "f", "{\"\\u0061\":1}", { "a=2" }, "{\"a\":2}", NULL },
+    { "f", "{}", { "a=2" }, "{\"a\":2}", NULL },
+};
+
 START_TEST(payloads)
 {
-    static const struct args_case cases[] = {
-        { "sandbox::list", NULL, { NULL }, "{}", NULL },
-        /* text fields take the text */
-        { "sandbox::fs::write",
-          NULL,
-          { "mode=755", "content=42" },
-          "{\"mode\":\"755\",\"content\":\"42\"}",
-          NULL },
-        { "sandbox::run", NULL, { "code=true" }, "{\"code\":\"true\"}", NULL },
-        { "sandbox::fs::grep", NULL, { "pattern=5" }, "{\"pattern\":\"5\"}", NULL },
-        { "sandbox::create", NULL, { "name=null" }, "{\"name\":\"null\"}", NULL },
-        { "sandbox::exec",
-          NULL,
-          { "stdin=1234", "cmd=" },
-          "{\"stdin\":\"1234\",\"cmd\":\"\"}",
-          NULL },
-        { "sandbox::fs::write",
-          NULL,
-          { "content={\"channel_id\":1}" },
-          "{\"content\":\"{\\\"channel_id\\\":1}\"}",
-          NULL },
-        /* others are JSON, or text where they are none */
-        { "sandbox::create",
-          NULL,
-          { "cpus=2", "network=true", "env={\"A\": \"1\"}" },
-          "{\"cpus\":2,\"network\":true,\"env\":{\"A\": \"1\"}}",
-          NULL },
-        { "sandbox::create",
-          NULL,
-          { "cpus=two", "network=True" },
-          "{\"cpus\":\"two\",\"network\":\"True\"}",
-          NULL },
-        { "sandbox::exec",
-          NULL,
-          { "argv=[\"a\",\"b\"]", "timeout_ms=1e3" },
-          "{\"argv\":[\"a\",\"b\"],\"timeout_ms\":1e3}",
-          NULL },
-        /* any adapter's name */
-        { "other::fs::write", NULL, { "mode=755" }, "{\"mode\":\"755\"}", NULL },
-        /* in no table */
-        { "sandbox::create", NULL, { "unknown=5" }, "{\"unknown\":5}", NULL },
-        { "my::function", NULL, { "mode=755", "t=x y" }, "{\"mode\":755,\"t\":\"x y\"}", NULL },
-        { "plain", NULL, { "a=[1" }, "{\"a\":\"[1\"}", NULL },
-        /* keys */
-        { "f", NULL, { "a=b=c" }, "{\"a\":\"b=c\"}", NULL },
-        { "f", NULL, { "a.b=1" }, "{\"a.b\":1}", NULL },
-        { "f", NULL, { "a=1", "b=2", "a=3" }, "{\"b\":2,\"a\":3}", NULL },
-        { "f", NULL, { "a=1", "ab=2" }, "{\"a\":1,\"ab\":2}", NULL },
-        { "f", NULL, { "q\"=\n" }, "{\"q\\\"\":\"\\n\"}", NULL },
-        { "f", NULL, { "e=\xC3\xA9" }, "{\"e\":\"\xC3\xA9\"}", NULL },
-        /* --json */
-        { "f", " [1, 2.0] ", { NULL }, "[1, 2.0]", NULL },
-        { "f", "\"text\"", { NULL }, "\"text\"", NULL },
-        { "f", "{ \"a\" : 1 }", { NULL }, "{ \"a\" : 1 }", NULL },
-        { "f", "{\"a\" : 1.50, \"b\":2}", { "b=3" }, "{\"a\":1.50,\"b\":3}", NULL },
-        { "f", "{\"\\u0061\":1}", { "a=2" }, "{\"a\":2}", NULL },
-        { "f", "{}", { "a=2" }, "{\"a\":2}", NULL },
-    };
-
-    check_case(&cases[_i]);
+    check_case(&accepted[_i]);
 }
 END_TEST
 
+static const struct args_case refused[] = {
+    { "f", NULL, { "word" }, NULL, "\"word\"" },
+    { "f", NULL, { "=5" }, NULL, "\"=5\"" },
+    { "f", NULL, { "a=1", "" }, NULL, "\"\"" },
+    { "f", NULL, { "a=\xFF" }, NULL, "UTF-8" },
+    { "f", "{\"a\":}", { NULL }, NULL, "position 6" },
+    { "f", "", { NULL }, NULL, "position 1" },
+    { "f", "[1]", { "a=1" }, NULL, "object" },
+    { "f", "null", { "a=1" }, NULL, "object" },
+};
+
 START_TEST(complaints)
 {
-    static const struct args_case cases[] = {
-        { "f", NULL, { "word" }, NULL, "\"word\"" },
-        { "f", NULL, { "=5" }, NULL, "\"=5\"" },
-        { "f", NULL, { "a=1", "" }, NULL, "\"\"" },
-        { "f", NULL, { "a=\xFF" }, NULL, "UTF-8" },
-        { "f", "{\"a\":}", { NULL }, NULL, "position 6" },
-        { "f", "", { NULL }, NULL, "position 1" },
-        { "f", "[1]", { "a=1" }, NULL, "object" },
-        { "f", "null", { "a=1" }, NULL, "object" },
-    };
-
-    check_case(&cases[_i]);
+    check_case(&refused[_i]);
 }
 END_TEST
 
@@ -137,8 +137,8 @@ int main(void)
     int failed;
 
     suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, payloads, 0, 26);
-    tcase_add_loop_test(tests, complaints, 0, 8);
+    tcase_add_loop_test(tests, payloads, 0, ARRAY_SIZE(accepted));
+    tcase_add_loop_test(tests, complaints, 0, ARRAY_SIZE(refused));
     tcase_add_test(tests, functions_of_the_tables);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

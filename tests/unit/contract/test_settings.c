@@ -169,104 +169,103 @@ START_TEST(test_values)
 }
 END_TEST
 
+/* What a file may not say, and what is said of it; NULL: in the words of base/yaml.c. */
+static const struct {
+    const char *text;
+    const char *error;
+} refusals[] = {
+    { "[1]", "1: expected a map, got a list" },
+    { "sandbox: 5", "1: sandbox: expected a map, got 5" },
+    { "sandbox:\n  adaptor: x\n", "2: sandbox.adaptor: unknown key, did you mean adapter?" },
+    { "sandbox:\n  zzzzzz: x\n", "2: sandbox.zzzzzz: unknown key" },
+    { "sandbox:\n  qemo: {}\n", "2: sandbox.qemo: unknown key, did you mean qemu?" },
+    { "sandbox:\n  adapter: x\n  auto_install: true\n",
+      "3: sandbox.auto_install: is a setting of the adapter: move it to sandbox.settings" },
+    { "sandbox: {settings: }\nworkers: {iii-sandbox: }\n",
+      "1: sandbox.settings: workers.iii-sandbox is there too: keep one of them" },
+    { "sandbox: {adapter: a}\nengine: {workers: {iii-sandbox: }}\n",
+      "1: sandbox: stands at the top while engine holds settings too: keep one place" },
+    { "sandbox: {adapter: \"\"}",
+      "1: sandbox.adapter: expected a name without colons and white space, got \"\"" },
+    { "sandbox: {adapter: \"a::b\"}",
+      "1: sandbox.adapter: expected a name without colons and white space, got \"a::b\"" },
+    { "sandbox: {adapter: true}", "1: sandbox.adapter: expected text, got true" },
+    { "sandbox: {adapter: [a]}", "1: sandbox.adapter: expected text, got a list" },
+    { "sandbox: {managed: \"true\"}",
+      "1: sandbox.managed: expected true or false, got \"true\"" },
+    { "sandbox: {managed: yes}", "1: sandbox.managed: expected true or false, got yes" },
+    { "sandbox: {command: prog}", "1: sandbox.command: expected a list, got prog" },
+    { "sandbox: {command: [\"\"]}",
+      "1: sandbox.command: expected a program as the first text, got \"\"" },
+    { "sandbox: {listen: [localhost]}",
+      "1: sandbox.listen: expected HOST:PORT, got localhost" },
+    { "sandbox: {listen: [\"a:65536\"]}",
+      "1: sandbox.listen: expected HOST:PORT, got a:65536" },
+    { "sandbox: {listen: [\"[::1:80\"]}",
+      "1: sandbox.listen: expected HOST:PORT, got [::1:80" },
+    { "sandbox: {runtime_dir: run}",
+      "1: sandbox.runtime_dir: expected an absolute path, got run" },
+    { "sandbox: {docs_base: \"https://x\"}",
+      "1: sandbox.docs_base: expected text that ends in #, got https://x" },
+    { "sandbox: {adapter_listen: \"tcp://a:1\"}",
+      "1: sandbox.adapter_listen: expected tls+tcp://HOST:PORT, got tcp://a:1" },
+    { "sandbox: {adapter_listen: \"tls+tcp://a:1\"}",
+      "1: sandbox.tls: is needed with adapter_listen: {cert, key, ca}" },
+    { "sandbox: {tls: {cert: /c, key: /k}}",
+      "1: sandbox.tls: expected all of cert, key and ca" },
+    { "sandbox: {max_message_bytes: 1}", "1: sandbox.max_message_bytes: expected an integer "
+                                         "from 16777216 to 268435456, got 1" },
+    { "engine:\n  workers:\n    iii-sandbox:\n      default_memory_mb: 127\n",
+      "4: engine.workers.iii-sandbox.default_memory_mb: expected an integer from 128 to "
+      "4294967295, got 127" },
+    { "workers: {iii-sandbox: {max_cpus: 4294967296}}",
+      "1: workers.iii-sandbox.max_cpus: expected an integer from 0 to 4294967295, got "
+      "4294967296" },
+    { "workers: {iii-sandbox: {max_cpus: -1}}", NULL },
+    { "workers: {iii-sandbox: {max_cpus: 1.5}}",
+      "1: workers.iii-sandbox.max_cpus: expected an integer, got 1.5" },
+    { "workers: {iii-sandbox: {max_cpus: \"1\"}}",
+      "1: workers.iii-sandbox.max_cpus: expected an integer, got \"1\"" },
+    { "workers:\n  iii-sandbox:\n    custom_images:\n      a: rootfs:/a\n      python: x\n",
+      "5: workers.iii-sandbox.custom_images.python: is a preset: give its source in "
+      "preset_sources" },
+    { "workers: {iii-sandbox: {custom_images: {\"\": x}}}", NULL },
+    { "workers: {iii-sandbox: {custom_images: {a: \"\"}}}",
+      "1: workers.iii-sandbox.custom_images.a: expected text that is not empty, got \"\"" },
+    { "workers: {iii-sandbox: {preset_sources: {ruby: x}}}",
+      "1: workers.iii-sandbox.preset_sources.ruby: is no preset: use custom_images for "
+      "it" },
+    { "workers: {iii-sandbox: {per_image_caps: {python: {max_cpu: 1}}}}",
+      "1: workers.iii-sandbox.per_image_caps.python.max_cpu: unknown key, did you mean "
+      "max_cpus?" },
+    { "workers: {iii-sandbox: {insecure_registries: [\"http://x\"]}}",
+      "1: workers.iii-sandbox.insecure_registries: expected HOST[:PORT], got http://x" },
+    { "workers: {iii-sandbox: {max_output_bytes: 1392641}}",
+      "1: workers.iii-sandbox.max_output_bytes: expected at most 1392640, so that a reply "
+      "fits into max_message_bytes 16777216, got 1392641" },
+    { "workers: {iii-sandbox: {allowed_roots: [/no/such/place]}}",
+      "1: workers.iii-sandbox.allowed_roots: /no/such/place: No such file or directory" },
+    { "workers: {iii-sandbox: {allowed_roots: [/etc/passwd]}}",
+      "1: workers.iii-sandbox.allowed_roots: /etc/passwd is no directory" },
+    { "workers: {iii-sandbox: {allowed_roots: [tmp]}}",
+      "1: workers.iii-sandbox.allowed_roots: expected an absolute path, got tmp" },
+    { "sandbox: {settings: 5}", "1: sandbox.settings: expected a map, got 5" },
+    { "sandbox: {qemu: 5}", "1: sandbox.qemu: expected a map, got 5" },
+    { "sandbox: {a: 1, a: 2}", NULL },
+    { "a: [", NULL },
+};
+
 START_TEST(test_refused)
 {
-    static const struct {
-        const char *text;
-        const char *error;
-    } rows[] = {
-        { "[1]", "1: expected a map, got a list" },
-        { "sandbox: 5", "1: sandbox: expected a map, got 5" },
-        { "sandbox:\n  adaptor: x\n",
-          "2: sandbox.adaptor: unknown key, did you mean adapter?" },
-        { "sandbox:\n  zzzzzz: x\n", "2: sandbox.zzzzzz: unknown key" },
-        { "sandbox:\n  qemo: {}\n", "2: sandbox.qemo: unknown key, did you mean qemu?" },
-        { "sandbox:\n  adapter: x\n  auto_install: true\n",
-          "3: sandbox.auto_install: is a setting of the adapter: move it to sandbox.settings" },
-        { "sandbox: {settings: }\nworkers: {iii-sandbox: }\n",
-          "1: sandbox.settings: workers.iii-sandbox is there too: keep one of them" },
-        { "sandbox: {adapter: a}\nengine: {workers: {iii-sandbox: }}\n",
-          "1: sandbox: stands at the top while engine holds settings too: keep one place" },
-        { "sandbox: {adapter: \"\"}",
-          "1: sandbox.adapter: expected a name without colons and white space, got \"\"" },
-        { "sandbox: {adapter: \"a::b\"}",
-          "1: sandbox.adapter: expected a name without colons and white space, got \"a::b\"" },
-        { "sandbox: {adapter: true}", "1: sandbox.adapter: expected text, got true" },
-        { "sandbox: {adapter: [a]}", "1: sandbox.adapter: expected text, got a list" },
-        { "sandbox: {managed: \"true\"}",
-          "1: sandbox.managed: expected true or false, got \"true\"" },
-        { "sandbox: {managed: yes}", "1: sandbox.managed: expected true or false, got yes" },
-        { "sandbox: {command: prog}", "1: sandbox.command: expected a list, got prog" },
-        { "sandbox: {command: [\"\"]}",
-          "1: sandbox.command: expected a program as the first text, got \"\"" },
-        { "sandbox: {listen: [localhost]}",
-          "1: sandbox.listen: expected HOST:PORT, got localhost" },
-        { "sandbox: {listen: [\"a:65536\"]}",
-          "1: sandbox.listen: expected HOST:PORT, got a:65536" },
-        { "sandbox: {listen: [\"[::1:80\"]}",
-          "1: sandbox.listen: expected HOST:PORT, got [::1:80" },
-        { "sandbox: {runtime_dir: run}",
-          "1: sandbox.runtime_dir: expected an absolute path, got run" },
-        { "sandbox: {docs_base: \"https://x\"}",
-          "1: sandbox.docs_base: expected text that ends in #, got https://x" },
-        { "sandbox: {adapter_listen: \"tcp://a:1\"}",
-          "1: sandbox.adapter_listen: expected tls+tcp://HOST:PORT, got tcp://a:1" },
-        { "sandbox: {adapter_listen: \"tls+tcp://a:1\"}",
-          "1: sandbox.tls: is needed with adapter_listen: {cert, key, ca}" },
-        { "sandbox: {tls: {cert: /c, key: /k}}",
-          "1: sandbox.tls: expected all of cert, key and ca" },
-        { "sandbox: {max_message_bytes: 1}",
-          "1: sandbox.max_message_bytes: expected an integer "
-          "from 16777216 to 268435456, got 1" },
-        { "engine:\n  workers:\n    iii-sandbox:\n      default_memory_mb: 127\n",
-          "4: engine.workers.iii-sandbox.default_memory_mb: expected an integer from 128 to "
-          "4294967295, got 127" },
-        { "workers: {iii-sandbox: {max_cpus: 4294967296}}",
-          "1: workers.iii-sandbox.max_cpus: expected an integer from 0 to 4294967295, got "
-          "4294967296" },
-        { "workers: {iii-sandbox: {max_cpus: -1}}", NULL },
-        { "workers: {iii-sandbox: {max_cpus: 1.5}}",
-          "1: workers.iii-sandbox.max_cpus: expected an integer, got 1.5" },
-        { "workers: {iii-sandbox: {max_cpus: \"1\"}}",
-          "1: workers.iii-sandbox.max_cpus: expected an integer, got \"1\"" },
-        { "workers:\n  iii-sandbox:\n    custom_images:\n      a: rootfs:/a\n      python: x\n",
-          "5: workers.iii-sandbox.custom_images.python: is a preset: give its source in "
-          "preset_sources" },
-        { "workers: {iii-sandbox: {custom_images: {\"\": x}}}", NULL },
-        { "workers: {iii-sandbox: {custom_images: {a: \"\"}}}",
-          "1: workers.iii-sandbox.custom_images.a: expected text that is not empty, got \"\"" },
-        { "workers: {iii-sandbox: {preset_sources: {ruby: x}}}",
-          "1: workers.iii-sandbox.preset_sources.ruby: is no preset: use custom_images for "
-          "it" },
-        { "workers: {iii-sandbox: {per_image_caps: {python: {max_cpu: 1}}}}",
-          "1: workers.iii-sandbox.per_image_caps.python.max_cpu: unknown key, did you mean "
-          "max_cpus?" },
-        { "workers: {iii-sandbox: {insecure_registries: [\"http://x\"]}}",
-          "1: workers.iii-sandbox.insecure_registries: expected HOST[:PORT], got http://x" },
-        { "workers: {iii-sandbox: {max_output_bytes: 1392641}}",
-          "1: workers.iii-sandbox.max_output_bytes: expected at most 1392640, so that a reply "
-          "fits into max_message_bytes 16777216, got 1392641" },
-        { "workers: {iii-sandbox: {allowed_roots: [/no/such/place]}}",
-          "1: workers.iii-sandbox.allowed_roots: /no/such/place: No such file or directory" },
-        { "workers: {iii-sandbox: {allowed_roots: [/etc/passwd]}}",
-          "1: workers.iii-sandbox.allowed_roots: /etc/passwd is no directory" },
-        { "workers: {iii-sandbox: {allowed_roots: [tmp]}}",
-          "1: workers.iii-sandbox.allowed_roots: expected an absolute path, got tmp" },
-        { "sandbox: {settings: 5}", "1: sandbox.settings: expected a map, got 5" },
-        { "sandbox: {qemu: 5}", "1: sandbox.qemu: expected a map, got 5" },
-        { "sandbox: {a: 1, a: 2}", NULL },
-        { "a: [", NULL },
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
         struct settings *settings = NULL;
         char error[SETTINGS_ERROR_MAX];
 
-        if (rows[i].error)
-            check_refused(rows[i].text, rows[i].error);
-        else /* the words are those of base/yaml.c */
-            ck_assert_msg(load_text(rows[i].text, &settings, error) == -EINVAL, "%s",
-                          rows[i].text);
+        if (refusals[i].error)
+            check_refused(refusals[i].text, refusals[i].error);
+        else
+            ck_assert_msg(load_text(refusals[i].text, &settings, error) == -EINVAL, "%s",
+                          refusals[i].text);
     }
 }
 END_TEST
