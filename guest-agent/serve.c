@@ -20,7 +20,7 @@ static void serve_set_state(struct serve *serve, enum serve_state state)
     _Static_assert(ARRAY_SIZE(names) == SERVE_STATE_MAX, "a name for each state");
 
     assert(state > serve->state);
-    log_event(LOG_DEBUG, "serve_state", log_text("from", names[serve->state]),
+    log_event(LOG_INFO, "serve_state", log_text("from", names[serve->state]),
               log_text("to", names[state]));
     serve->state = state;
 }
@@ -194,6 +194,8 @@ static bool serve_awaits_configure(const struct serve *serve)
            (serve->state == SERVE_REHEARSING && table_count(serve->calls) == 0);
 }
 
+/* The answer goes out first: what a create need not wait for is done while the answer is on its
+ * way, and before the next frame is looked at. */
 static int serve_configure(struct serve *serve, const struct agent_frame *frame)
 {
     const struct guest_ready ready = { 0 };
@@ -202,7 +204,6 @@ static int serve_configure(struct serve *serve, const struct agent_frame *frame)
     if (codec_decode_msgpack(&type_guest_configure, (const uint8_t *)frame->body.data,
                              frame->body.size, &configure) < 0)
         return -EPROTO;
-    configure_apply(&configure, serve->machine);
     text_list_done(&serve->environment);
     serve->environment = configure.env;
     configure.env = (struct text_list){ 0 };
@@ -210,13 +211,15 @@ static int serve_configure(struct serve *serve, const struct agent_frame *frame)
         free(serve->workdir);
         serve->workdir = take_ptr(configure.workdir);
     }
-    if (!configure.rehearsal)
+    serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_READY, frame->id,
+                                   &type_guest_ready, &ready));
+    link_finish(serve->link, 0); /* what the port does not take now goes in the next turn */
+    if (serve->state < SERVE_READY && !configure.rehearsal)
         serve_set_state(serve, SERVE_READY);
     else if (serve->state == SERVE_GREETING)
         serve_set_state(serve, SERVE_REHEARSING);
+    configure_apply(&configure, serve->machine);
     codec_free(&type_guest_configure, &configure);
-    serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_READY, frame->id,
-                                   &type_guest_ready, &ready));
     return 0;
 }
 
