@@ -49,7 +49,7 @@ static int add_machine(const struct qemu_args_spec *spec, struct text_list *to)
                          "-sandbox", QEMU_SECCOMP, "-machine");
 
     if (result == 0)
-        result = add(to, "microvm,acpi=on,usb=off,isa-serial=on%s",
+        result = add(to, "microvm,acpi=on,ioapic2=off,usb=off,isa-serial=on%s",
                      saved ? ",memory-backend=ram" : "");
     if (result == 0 && saved)
         result = add(to, "-object");

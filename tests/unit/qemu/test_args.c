@@ -46,7 +46,8 @@ START_TEST(test_cold)
     struct text_list list = build(&cold);
 
     ck_assert_str_eq(value(&list, "-sandbox", 0), QEMU_SECCOMP);
-    ck_assert_str_eq(value(&list, "-machine", 0), "microvm,acpi=on,usb=off,isa-serial=on");
+    ck_assert_str_eq(value(&list, "-machine", 0),
+                     "microvm,acpi=on,ioapic2=off,usb=off,isa-serial=on");
     ck_assert_str_eq(value(&list, "-m", 0), "256M");
     ck_assert_str_eq(value(&list, "-smp", 0), "1");
     ck_assert_str_eq(value(&list, "-cpu", 0), "max,-erms,-fsrm");
