@@ -33,6 +33,7 @@ struct adapter {
     enum adapter_tenure tenure;
     struct list calls;  /* of struct pending, tombstones included */
     unsigned in_flight; /* their number */
+    unsigned owed;      /* of these, tombstones */
     /* The last call in flight has ended, or the name was taken over or the connection lost with
      * none in flight; may be NULL. Set by supervise.c. */
     void (*idle)(void *ctx);

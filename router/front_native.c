@@ -19,26 +19,28 @@ static int fail(char *error, int number, const char *url)
 /* Who may connect. */
 
 /* The router's own uid or root; the directory's mode keeps others out before that. */
-static bool uid_may_connect(const struct stream *stream)
+static bool uid_may_connect(struct front_native *front, const struct stream *stream)
 {
     uid_t uid;
     int result = stream_peer_uid(stream, &uid);
 
     if (result == 0 && (uid == geteuid() || uid == 0))
         return true;
-    log_event(LOG_WARN, "native_refused", log_text("why", "the peer has another uid"),
-              log_int("uid", result == 0 ? (int64_t)uid : -1));
+    if (log_limit_pass(&front->refusals, loop_now_ms(front->router->loop)))
+        log_event(LOG_WARN, "native_refused", log_text("why", "the peer has another uid"),
+                  log_int("uid", result == 0 ? (int64_t)uid : -1));
     return false;
 }
 
-static bool has_room(const struct front_native *front)
+static bool has_room(struct front_native *front)
 {
     if (front->peer_count < NATIVE_CONNECTIONS_MAX &&
         front->greeting_count < NATIVE_GREETING_MAX)
         return true;
-    log_event(LOG_WARN, "native_refused", log_text("why", "too many connections"),
-              log_uint("connections", front->peer_count),
-              log_uint("greeting", front->greeting_count));
+    if (log_limit_pass(&front->refusals, loop_now_ms(front->router->loop)))
+        log_event(LOG_WARN, "native_refused", log_text("why", "too many connections"),
+                  log_uint("connections", front->peer_count),
+                  log_uint("greeting", front->greeting_count));
     return false;
 }
 
@@ -46,17 +48,19 @@ static void on_ipc_accepted(void *ctx, struct stream *own_stream)
 {
     struct front_native *front = ctx;
 
-    if (has_room(front) && uid_may_connect(own_stream))
+    if (has_room(front) && uid_may_connect(front, own_stream))
         native_peer_accept(front, own_stream, SP_MAPPING_IPC);
     else
         stream_free(own_stream);
 }
 
-/* The certificate was checked by TLS: mutual, never without. */
+/* TLS checks the certificate before anything of it comes through: mutual, never without. */
 static void on_tls_accepted(void *ctx, struct stream *own_stream)
 {
     struct front_native *front = ctx;
 
+    if (front->remote_greeting_count == NATIVE_REMOTE_GREETING_MAX)
+        native_peer_drop_oldest_stranger(front);
     if (has_room(front))
         native_peer_accept(front, own_stream, SP_MAPPING_TCP);
     else

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "link.h"
+#include "log_limit.h"
 #include "router.h"
 
 struct front_native {
@@ -17,6 +18,8 @@ struct front_native {
     struct list peers;
     unsigned peer_count;
     unsigned greeting_count;
+    unsigned remote_greeting_count;  /* of these, of other hosts */
+    struct log_limit refusals, ends; /* that are worth a line */
     bool closing;
     /* closing, and the last peer is gone; may be NULL. */
     void (*closed)(void *ctx);

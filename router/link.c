@@ -127,6 +127,8 @@ static void link_answer_ping(struct link *link, uint64_t id)
 {
     struct envelope pong = { .kind = ENVELOPE_PONG, .id = id };
 
+    if (link_queued_bytes(link) > NATIVE_PONG_QUEUE_BYTES)
+        return;
     if (link_send_envelope(link, &pong) < 0)
         link_break(link, "a pong could not be queued");
 }

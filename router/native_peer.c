@@ -19,11 +19,18 @@ static const bool moves[PEER_STATE_MAX][PEER_STATE_MAX] = {
     [PEER_RIVAL] = { [PEER_ADAPTER] = true, [PEER_CLOSING] = true },
 };
 
+static void greeting_leave(struct native_peer *peer)
+{
+    peer->front->greeting_count--;
+    if (peer->remote)
+        peer->front->remote_greeting_count--;
+}
+
 void native_peer_set_state(struct native_peer *peer, enum peer_state state)
 {
     assert(moves[peer->state][state]);
     if (peer->state == PEER_GREETING)
-        peer->front->greeting_count--;
+        greeting_leave(peer);
     peer->state = state;
 }
 
@@ -69,6 +76,8 @@ void native_peer_send(struct native_peer *peer, const struct envelope *envelope)
 {
     if (link_send_envelope(peer->link, envelope) < 0)
         link_break(peer->link, "a message could not be queued");
+    else if (peer->backlog.backlog)
+        backlog_grew(&peer->backlog);
 }
 
 /* An adapter's own calls. */
@@ -151,7 +160,7 @@ static void peer_free(struct native_peer *peer)
     struct front_native *front = peer->front;
 
     if (peer->state == PEER_GREETING)
-        front->greeting_count--;
+        greeting_leave(peer);
     list_remove(&peer->node);
     front->peer_count--;
     native_peer_counters(peer)->connections--;
@@ -190,8 +199,9 @@ static void on_closed(void *ctx, bool by_us, const char *reason)
 
     if (by_us)
         native_peer_counters(peer)->dropped++;
-    log_event(by_us ? LOG_WARN : LOG_DEBUG, "native_closed", log_text("peer", peer_text(peer)),
-              log_text("why", reason));
+    if (!by_us || log_limit_pass(&peer->front->ends, loop_now_ms(peer->front->router->loop)))
+        log_event(by_us ? LOG_WARN : LOG_DEBUG, "native_closed",
+                  log_text("peer", peer_text(peer)), log_text("why", reason));
     peer_end(peer, reason);
 }
 
@@ -231,6 +241,8 @@ static int peer_new(struct front_native *front, struct stream *own_stream,
     list_append(&front->peers, &peer->node);
     front->peer_count++;
     front->greeting_count++;
+    if (peer->remote)
+        front->remote_greeting_count++;
     native_peer_counters(peer)->connections++;
     native_peer_counters(peer)->connections_made++;
     result = link_new(front->router->loop, own_stream, mapping, &front->timing,
@@ -255,6 +267,20 @@ void native_peer_accept(struct front_native *front, struct stream *own_stream,
 
     if (result < 0)
         log_event(LOG_ERROR, "native_accept_failed", log_text("why", strerror(-result)));
+}
+
+void native_peer_drop_oldest_stranger(struct front_native *front)
+{
+    LIST_FOREACH(node, &front->peers)
+    {
+        struct native_peer *peer = LIST_ENTRY(node, struct native_peer, node);
+
+        if (!peer->remote || peer->state != PEER_GREETING)
+            continue;
+        native_peer_set_state(peer, PEER_CLOSING);
+        link_break(peer->link, "said no hello before its place was wanted");
+        return;
+    }
 }
 
 void native_peer_close(struct list *node, uint32_t linger_ms)

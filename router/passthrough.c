@@ -9,6 +9,7 @@
 #include "metrics.h"
 #include "refusal.h"
 #include "router.h"
+#include "router_limits.h"
 
 #define SLOTS_AT_FIRST 64u
 #define SCRATCH_KEEP_BYTES (256u * 1024) /* a bigger message's memory is given back */
@@ -113,7 +114,9 @@ static void pending_release(struct pending *pending)
     struct adapter *adapter = pending->adapter;
 
     pending_leave_caller(pending);
-    if (pending->state != PENDING_TOMBSTONE)
+    if (pending->state == PENDING_TOMBSTONE)
+        adapter->owed--;
+    else
         passthrough->open--;
     pending_set_state(pending, PENDING_FREE);
     if (pending->deadline)
@@ -214,6 +217,8 @@ static void pending_bury(struct pending *pending)
         loop_timer_disarm(pending->deadline);
     if (pending->adapter->link)
         (void)link_send_envelope(pending->adapter->link, &cancel); /* else it is being lost */
+    if (++pending->adapter->owed > ADAPTER_OWED_MAX && pending->adapter->link)
+        link_break(pending->adapter->link, "owes the answers of too many cancelled calls");
 }
 
 void pending_cancel(struct pending *pending)

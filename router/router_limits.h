@@ -9,6 +9,12 @@
 /* Of these, before their HELLO; it must come within NATIVE_HELLO_TIMEOUT_MS. */
 #define NATIVE_GREETING_MAX 256u
 #define NATIVE_HELLO_TIMEOUT_MS 10000u
+/* Of these, those of other hosts, which have not even shown a certificate yet: for one more the
+ * oldest goes, so that they keep out neither this machine's own nor, for long, each other. */
+#define NATIVE_REMOTE_GREETING_MAX 128u
+/* Waiting for a connection that sends PINGs: beyond it they are not answered, as whoever takes
+ * nothing of what is there need not be told that we live. */
+#define NATIVE_PONG_QUEUE_BYTES (64u * 1024)
 /* Of these, adapters, parked ones included. */
 #define ADAPTERS_MAX 16u
 
@@ -20,6 +26,10 @@
  */
 #define CALLER_CALLS_MAX 1024u
 #define CALLS_MAX 65536u
+
+/* Of these, cancelled ones whose answer an adapter still owes: with more it answers no cancel
+ * at all, and its connection is broken before it holds the places of everybody. */
+#define ADAPTER_OWED_MAX (CALLS_MAX / 4)
 
 /* Streams attached by one native connection. */
 #define CONNECTION_STREAMS_MAX 2048u

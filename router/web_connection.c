@@ -48,7 +48,7 @@ static bool may_log_end(struct web_connection *connection)
 {
     struct web_connection_shared *shared = connection->shared;
 
-    return web_log_limit_pass(&shared->ends, loop_now_ms(shared->loop));
+    return log_limit_pass(&shared->ends, loop_now_ms(shared->loop));
 }
 
 void web_connection_drop(struct web_connection *connection, const char *reason)

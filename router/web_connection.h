@@ -8,10 +8,10 @@
 
 #include "backlog.h"
 #include "http.h"
+#include "log_limit.h"
 #include "metrics.h"
 #include "stream.h"
 #include "web_limits.h"
-#include "web_log_limit.h"
 #include "websocket.h"
 
 struct web_connection;
@@ -56,8 +56,8 @@ struct web_connection_shared {
     struct loop *loop;
     struct backlog *backlog;
     struct metrics_front_counters *counters;
-    size_t partial_bytes;      /* of all messages that are not whole */
-    struct web_log_limit ends; /* that are worth a line */
+    size_t partial_bytes;  /* of all messages that are not whole */
+    struct log_limit ends; /* that are worth a line */
     const struct web_connection_events *events;
     void *ctx;
 };

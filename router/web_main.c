@@ -31,7 +31,7 @@ static void log_bad_frame(struct web_main *self, const char *reason)
 {
     struct web_clients *clients = self->clients;
 
-    if (web_log_limit_pass(&clients->bad_frames, loop_now_ms(clients->router->loop)))
+    if (log_limit_pass(&clients->bad_frames, loop_now_ms(clients->router->loop)))
         log_event(LOG_WARN, "web_bad_frame", log_text("worker", self->worker_id),
                   log_text("reason", reason));
 }

@@ -3,17 +3,17 @@
  * Calls are web_call.c's, what the router tells of itself web_engine.c's. */
 #pragma once
 
+#include "log_limit.h"
 #include "route.h"
 #include "uuid.h"
 #include "web_connection.h"
 #include "web_frame.h"
-#include "web_log_limit.h"
 
 /* All main sockets of the front. */
 struct web_clients {
     struct router *router;
     struct list mains; /* struct web_main, oldest first */
-    struct web_log_limit bad_frames;
+    struct log_limit bad_frames;
 };
 
 enum web_identity {

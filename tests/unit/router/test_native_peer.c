@@ -1,11 +1,15 @@
 /* test_native_peer.c - greetings, rivals, liveness, and peers that mean harm. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "fixture.h"
+#include "native_peer_state.h"
+#include "router_limits.h"
 #include "unit.h"
 
 static const char mock[] = "  adapter: mock\n";
@@ -344,7 +348,108 @@ START_TEST(test_greetings_are_limited)
 }
 END_TEST
 
-UNIT_MAIN("router.native_peer", test_welcome, test_rival_of_a_living_adapter,
-          test_rival_of_a_silent_adapter, test_rival_and_ends, test_silence, test_no_hello,
-          test_adapters_are_limited, test_harm, test_oversize, test_abortive_connects,
-          test_greetings_are_limited)
+/* The connection of a peer that came last. */
+static struct native_peer *latest(struct fixture *fixture)
+{
+    return LIST_ENTRY(fixture->native.peers.previous, struct native_peer, node);
+}
+
+/* Peers that ask for ever and take no answer: what waits for them is bounded, and others are
+ * served. */
+START_TEST(test_askers_that_do_not_read)
+{
+    static const struct envelope questions[] = {
+        { .kind = ENVELOPE_PING, .id = 1 },
+        { .kind = ENVELOPE_OPEN,
+          .id = 1,
+          .channel_id = { .data = "none", .size = 4 },
+          .access_key = { .data = "none", .size = 4 } },
+        { .kind = ENVELOPE_CALL,
+          .id = 1,
+          .operation = { .data = "none::none", .size = 10 },
+          .body = { .data = "{}", .size = 2 } },
+    };
+    const size_t most[] = { 2 * NATIVE_PONG_QUEUE_BYTES, BACKLOG_CONNECTION_BYTES + 4000000,
+                            BACKLOG_CONNECTION_BYTES + 4000000 };
+
+    for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
+        struct fixture fixture;
+        struct peer asker, witness;
+        size_t queued = 0;
+
+        fixture_open(&fixture, mock, NULL);
+        peer_as_caller(&witness, &fixture);
+        peer_as_caller(&asker, &fixture);
+        sp_pause(asker.sp);
+        for (unsigned turn = 0; turn < 400; turn++) {
+            struct native_peer *peer = latest(&fixture);
+
+            for (unsigned n = 0; n < 1000; n++)
+                peer_send(&asker, &questions[i]);
+            ck_assert_int_eq(loop_turn(fixture.loop, 0), 0);
+            ck_assert_uint_eq(fixture.native.peer_count, 2);
+            if (link_queued_bytes(peer->link) > queued)
+                queued = link_queued_bytes(peer->link);
+        }
+        ck_assert_uint_gt(queued, 0);
+        ck_assert_msg(queued <= most[i], "question %zu: %zu bytes wait", i, queued);
+        expect_served(&witness);
+        peer_close(&asker);
+        peer_close(&witness);
+        fixture_close(&fixture);
+    }
+}
+END_TEST
+
+/* Strangers of other hosts, without a certificate: they keep nobody of this machine out, and
+ * the oldest of them goes for the next. */
+START_TEST(test_strangers_of_other_hosts)
+{
+    char folder[] = "/tmp/unit-strangers.XXXXXX";
+    char text[512];
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    struct fixture fixture;
+    struct peer witness;
+    int fds[NATIVE_REMOTE_GREETING_MAX + 40];
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(text, sizeof(text),
+                   "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
+                   "-days 2 -subj /CN=localhost -keyout %s/key -out %s/cert 2>/dev/null",
+                   folder, folder);
+    ck_assert_int_eq(system(text), 0);
+    (void)snprintf(text, sizeof(text),
+                   "%s  adapter_listen: tls+tcp://127.0.0.1:0\n"
+                   "  tls: {cert: %s/cert, key: %s/key, ca: %s/cert}\n",
+                   mock, folder, folder, folder);
+    fixture_open(&fixture, text, NULL);
+    address.sin_port = htons(stream_listener_port(fixture.native.tls));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        unsigned made = fixture.router.metrics.fronts[METRICS_FRONT_NATIVE].connections_made;
+
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_eq(connect(fds[i], (struct sockaddr *)&address, sizeof(address)), 0);
+        TURN_UNTIL(fixture.loop,
+                   fixture.router.metrics.fronts[METRICS_FRONT_NATIVE].connections_made > made);
+        ck_assert_uint_le(fixture.native.remote_greeting_count, NATIVE_REMOTE_GREETING_MAX);
+    }
+    TURN_UNTIL(fixture.loop, fixture.native.peer_count == NATIVE_REMOTE_GREETING_MAX);
+    ck_assert_int_eq(recv(fds[39], text, 1, MSG_DONTWAIT), 0); /* the oldest ones are closed */
+    ck_assert_int_eq(recv(fds[40], text, 1, MSG_DONTWAIT), -1);
+    peer_as_caller(&witness, &fixture);
+    expect_served(&witness);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        ck_assert_int_eq(close(fds[i]), 0);
+    TURN_UNTIL(fixture.loop, fixture.native.remote_greeting_count == 0);
+    peer_close(&witness);
+    fixture_close(&fixture);
+    (void)snprintf(text, sizeof(text), "rm -r %s", folder);
+    ck_assert_int_eq(system(text), 0);
+}
+END_TEST
+
+UNIT_MAIN("router.native_peer", test_askers_that_do_not_read, test_strangers_of_other_hosts,
+          test_welcome, test_rival_of_a_living_adapter, test_rival_of_a_silent_adapter,
+          test_rival_and_ends, test_silence, test_no_hello, test_adapters_are_limited,
+          test_harm, test_oversize, test_abortive_connects, test_greetings_are_limited)

@@ -384,6 +384,28 @@ START_TEST(test_too_large)
 }
 END_TEST
 
+/* It answers PINGs and no call: its debt does not grow until nobody can call anybody. */
+START_TEST(test_an_adapter_that_owes_too_much)
+{
+    struct scene scene;
+
+    scene_open(&scene);
+    for (unsigned owed = 0; !scene.adapter.closed; owed++) {
+        ck_assert_uint_le(scene.fixture.router.passthrough.in_use, ADAPTER_OWED_MAX + 1);
+        if (owed > 0 && owed % CALLER_CALLS_MAX == 0) { /* the next caller */
+            peer_close(&scene.caller);
+            peer_as_caller(&scene.caller, &scene.fixture);
+        }
+        peer_call(&scene.caller, owed, "sandbox::exec", "{}");
+        peer_send(&scene.caller, &(struct envelope){ .kind = ENVELOPE_CANCEL, .id = owed });
+        peer_expect(&scene.caller, ENVELOPE_ERROR);
+    }
+    TURN_UNTIL(scene.fixture.loop, scene.fixture.router.passthrough.in_use == 0);
+    ck_assert_int_eq(scene.fixture.router.binding.state, BINDING_WAITING);
+    scene_close(&scene);
+}
+END_TEST
+
 /* A front's calls without an answer (`detached`) outlive their caller. */
 static void no_answer(void *ctx, uint64_t tag, const struct answer *answer)
 {
@@ -466,5 +488,5 @@ END_TEST
 UNIT_MAIN("router.passthrough", test_bytes_are_kept, test_the_whole_message_is_kept,
           test_what_a_call_carries, test_any_order_and_equal_ids, test_loss, test_caller_leaves,
           test_cancel_is_answered_once, test_deadline, test_answers_that_fit_nothing,
-          test_calls_of_one_connection_are_limited, test_cancelled_calls_count, test_too_large,
-          test_detached, test_swap)
+          test_calls_of_one_connection_are_limited, test_cancelled_calls_count,
+          test_an_adapter_that_owes_too_much, test_too_large, test_detached, test_swap)
