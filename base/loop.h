@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "list.h"
+#include "proc.h"
 
 struct loop;
 struct loop_io;
@@ -96,6 +97,9 @@ DEFINE_CLEANUP(struct loop_signal *, loop_signal_free)
 typedef void (*loop_child_fn)(void *ctx, int wait_status);
 int loop_child_new(struct loop *loop, pid_t pid, int own_pidfd, loop_child_fn fn, void *ctx,
                    struct loop_child **ret_child);
+/* Starts a program and watches it: both, or neither. *ret_pid may be NULL. */
+int loop_spawn(struct loop *loop, const struct proc_spec *spec, loop_child_fn fn, void *ctx,
+               pid_t *ret_pid, struct loop_child **ret_child);
 int loop_child_kill(struct loop_child *child, int signal_number); /* -ESRCH after its end */
 void loop_child_free(
     struct loop_child *child); /* does not kill; the caller did, or hands it on */

@@ -139,6 +139,25 @@ int loop_child_new(struct loop *loop, pid_t pid, int own_pidfd, loop_child_fn fn
     return 0;
 }
 
+int loop_spawn(struct loop *loop, const struct proc_spec *spec, loop_child_fn fn, void *ctx,
+               pid_t *ret_pid, struct loop_child **ret_child)
+{
+    pid_t pid;
+    int pidfd, result = proc_spawn(spec, &pid, &pidfd);
+
+    if (result < 0)
+        return result;
+    result = loop_child_new(loop, pid, pidfd, fn, ctx, ret_child);
+    if (result < 0) { /* nobody would notice its end */
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        return result;
+    }
+    if (ret_pid)
+        *ret_pid = pid;
+    return 0;
+}
+
 int loop_child_kill(struct loop_child *child, int signal_number)
 {
     if (child->pidfd < 0)

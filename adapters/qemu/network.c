@@ -144,7 +144,7 @@ static int relay_confine(struct network *network, char *folder, struct confine *
 }
 
 static int relay_process(struct network *network, const char *program, char *folder,
-                         int report_fd, int *ret_pidfd)
+                         int report_fd)
 {
     const char *argv[10] = { RELAY,          "--frames-fd",      "3", "--report-fd", "4",
                              "--host-ports", network->host_ports };
@@ -166,7 +166,8 @@ static int relay_process(struct network *network, const char *program, char *fol
         argv[argc++] = "--ipv6";
     if (network->private_networks)
         argv[argc++] = "--allow-private-networks";
-    return proc_spawn(&(struct proc_spec){ .program = program,
+    return loop_spawn(network->backend->loop,
+                      &(struct proc_spec){ .program = program,
                                            .argv = argv,
                                            .environment = environment,
                                            .workdir = "/",
@@ -176,10 +177,10 @@ static int relay_process(struct network *network, const char *program, char *fol
                                            .die_with_parent = true,
                                            .before_exec = confine_child,
                                            .before_exec_ctx = &child },
-                      &network->pid, ret_pidfd);
+                      on_ended, network, &network->pid, &network->child);
 }
 
-static int relay_spawn(struct network *network, int report_fd, int *ret_pidfd)
+static int relay_spawn(struct network *network, int report_fd)
 {
     _cleanup_free_ char *program = libexec_find(RELAY);
     _cleanup_free_ char *folder = program ? strdup(program) : NULL;
@@ -189,27 +190,21 @@ static int relay_spawn(struct network *network, int report_fd, int *ret_pidfd)
     if (!folder)
         return -ENOMEM;
     *strrchr(folder, '/') = 0;
-    return relay_process(network, program, folder, report_fd, ret_pidfd);
+    return relay_process(network, program, folder, report_fd);
 }
 
 static int network_start(struct network *network)
 {
     _cleanup_close_ int their_fd = -1;
-    int pipe_fds[2], pidfd, result;
+    int pipe_fds[2], result;
 
     if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
     network->report_fd = pipe_fds[0];
     their_fd = pipe_fds[1];
-    result = relay_spawn(network, their_fd, &pidfd);
+    result = relay_spawn(network, their_fd);
     if (result < 0)
         return result;
-    result = loop_child_new(network->backend->loop, network->pid, pidfd, on_ended, network,
-                            &network->child);
-    if (result < 0) {
-        (void)kill(network->pid, SIGKILL); /* nobody would notice its end */
-        return result;
-    }
     return loop_io_new(network->backend->loop, network->report_fd, EPOLLIN, on_report, network,
                        &network->report_io);
 }

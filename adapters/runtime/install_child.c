@@ -98,7 +98,6 @@ static void forget(struct install_child *child)
 int install_child_start(struct install_child *child, const char *const *argv, bool reports)
 {
     _cleanup_close_ int output_fd = -1, errors_fd = -1;
-    int pidfd;
     int ret = pipe_open(&child->errors_pipe, &errors_fd);
 
     forget(child);
@@ -108,17 +107,15 @@ int install_child_start(struct install_child *child, const char *const *argv, bo
         const struct proc_fd fds[] = { { reports ? output_fd : errors_fd, 1 },
                                        { errors_fd, 2 } };
 
-        ret = proc_spawn(&(struct proc_spec){ .program = argv[0],
+        ret = loop_spawn(child->loop,
+                         &(struct proc_spec){ .program = argv[0],
                                               .argv = argv,
                                               .fds = fds,
                                               .fd_count = ARRAY_SIZE(fds),
                                               .new_session = true,
                                               .die_with_parent = true },
-                         &child->pid, &pidfd);
+                         on_child_ended, child, &child->pid, &child->child);
     }
-    if (ret == 0)
-        ret = loop_child_new(child->loop, child->pid, pidfd, on_child_ended, child,
-                             &child->child);
     if (ret < 0) {
         pipe_close(&child->output_pipe);
         pipe_close(&child->errors_pipe);

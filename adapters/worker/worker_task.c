@@ -69,23 +69,20 @@ static int task_spawn(struct worker_task *task, struct loop *loop,
     const char *argv[WORKER_TASK_WORDS_MAX + 2] = { spec->program };
     struct proc_fd fds[3] = { { their_fd, 2 }, { spec->lock_fd, LOCK_TARGET } };
     size_t fd_count = 2;
-    int pidfd, result;
 
     for (size_t i = 0; i < WORKER_TASK_WORDS_MAX && spec->words[i]; i++)
         argv[i + 1] = spec->words[i];
     if (spec->source_fd >= 0)
         fds[fd_count++] = (struct proc_fd){ spec->source_fd, SOURCE_TARGET };
-    result = proc_spawn(&(struct proc_spec){ .program = spec->program,
-                                             .argv = argv,
-                                             .workdir = "/",
-                                             .fds = fds,
-                                             .fd_count = fd_count,
-                                             .new_session = true,
-                                             .die_with_parent = true },
-                        &task->pid, &pidfd);
-    if (result < 0)
-        return result;
-    return loop_child_new(loop, task->pid, pidfd, on_ended, task, &task->child);
+    return loop_spawn(loop,
+                      &(struct proc_spec){ .program = spec->program,
+                                           .argv = argv,
+                                           .workdir = "/",
+                                           .fds = fds,
+                                           .fd_count = fd_count,
+                                           .new_session = true,
+                                           .die_with_parent = true },
+                      on_ended, task, &task->pid, &task->child);
 }
 
 int worker_task_start(struct loop *loop, const struct worker_task_spec *spec,
