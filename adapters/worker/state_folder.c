@@ -15,20 +15,27 @@
 
 #define SMALL_FILE_MAX_BYTES 1024
 
-int state_folder_open(const char *root, const char *key, bool make,
-                      struct state_folder *ret_folder)
+int state_folder_open(const char *root, const char *key, struct state_folder *ret_folder)
 {
-    _cleanup_free_ char *path = NULL;
+    char *path;
 
-    if (asprintf(&path, "%s/%s", root, key) < 0) {
-        path = NULL;
+    if (asprintf(&path, "%s/%s", root, key) < 0)
         return -ENOMEM;
-    }
-    if (make && ((mkdir(root, 0700) < 0 && errno != EEXIST) ||
-                 (mkdir(path, 0700) < 0 && errno != EEXIST)))
-        return -errno;
-    *ret_folder = (struct state_folder){ .path = take_ptr(path), .lock_fd = -1 };
+    *ret_folder = (struct state_folder){ .path = path, .lock_fd = -1 };
     return 0;
+}
+
+int state_folder_make(const struct state_folder *folder)
+{
+    char *key = strrchr(folder->path, '/');
+    int result;
+
+    *key = 0;
+    result = mkdir(folder->path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+    *key = '/';
+    if (result == 0 && mkdir(folder->path, 0700) < 0 && errno != EEXIST)
+        result = -errno;
+    return result;
 }
 
 void state_folder_done(struct state_folder *folder)
@@ -110,6 +117,15 @@ void state_folder_holder(const struct state_folder *folder, struct state_holder 
         (void)snprintf(ret_holder->instance, sizeof(ret_holder->instance), "%s", text);
 }
 
+/* A mark without what it is of says nothing. */
+static bool has_data(const struct state_folder *folder)
+{
+    char path[4096];
+
+    return snprintf(path, sizeof(path), "%s/state/data", folder->path) < (int)sizeof(path) &&
+           access(path, F_OK) == 0;
+}
+
 void state_folder_mark(const struct state_folder *folder, struct state_mark *ret_mark)
 {
     _cleanup_(buf_done)
@@ -119,7 +135,7 @@ void state_folder_mark(const struct state_folder *folder, struct state_mark *ret
     char chosen[2];
 
     *ret_mark = mark;
-    if (!text || !take_word(&text, mark.digest, sizeof(mark.digest)) ||
+    if (!text || !has_data(folder) || !take_word(&text, mark.digest, sizeof(mark.digest)) ||
         strlen(mark.digest) != HASH_SHA256_HEX_BYTES - 1 ||
         !take_word(&text, chosen, sizeof(chosen)) || strlen(text) >= sizeof(mark.image))
         return;

@@ -25,7 +25,7 @@ struct state_folder {
 
 /* Says that the state is prepared, and for what. */
 struct state_mark {
-    char digest[HASH_SHA256_HEX_BYTES]; /* "": there is none */
+    char digest[HASH_SHA256_HEX_BYTES]; /* "": there is none, or no data */
     bool image_chosen;                  /* by the caller of prepare, not by the manifest */
     char image[STATE_IMAGE_BYTES];
 };
@@ -35,9 +35,10 @@ struct state_holder {
     char instance[STATE_INSTANCE_BYTES];
 };
 
-/* ROOT/KEY; made when MAKE. 0 or -errno. */
-int state_folder_open(const char *root, const char *key, bool make,
-                      struct state_folder *ret_folder);
+/* ROOT/KEY, whether it is there or not. 0 or -ENOMEM. */
+int state_folder_open(const char *root, const char *key, struct state_folder *ret_folder);
+/* Root and folder, where they are missing. 0 or -errno. */
+int state_folder_make(const struct state_folder *folder);
 /* Gives the lock up, as far as this process holds it. */
 void state_folder_done(struct state_folder *folder);
 

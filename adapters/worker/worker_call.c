@@ -149,7 +149,7 @@ static int read_state(struct judged *judged, struct sandbox_error *err)
     if (result < 0)
         root = NULL;
     else
-        result = state_folder_open(root, judged->state_key, false, &folder);
+        result = state_folder_open(root, judged->state_key, &folder);
     if (result < 0)
         return sandbox_error_set(err, S300, "state_key %s: no memory", judged->state_key);
     state_folder_mark(&folder, &judged->has);
@@ -273,7 +273,6 @@ static void judge(struct judged *judged, struct sandbox_error *err)
         .own_call = judged->call,
         .own_source = &judged->source,
         .mark = &judged->want,
-        .prepare = !is_prepared(judged),
         .cpus = judged->cpus,
         .memory_mb = judged->memory_mb,
     });

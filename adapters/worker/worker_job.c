@@ -10,26 +10,19 @@
 #include "codec.h"
 #include "log.h"
 #include "worker.h"
+#include "worker_preparation.h"
 
-/* Each state is left only forwards; where nothing is to be prepared, the three in the middle
- * are left out. */
+/* Each state is left only forwards; where nothing is to be prepared, those between packing and
+ * booting are left out. */
 enum job_state {
     JOB_LOCKING,    /* the lock is tried until it is ours */
     JOB_PACKING,    /* worker-files source */
     JOB_COPYING,    /* worker-files next */
     JOB_PREPARING,  /* a VM on next/ runs setup and install */
     JOB_PUBLISHING, /* worker-files publish: next/ becomes state/ */
+    JOB_DISCARDING, /* worker-files discard: the preparation failed, next/ goes */
     JOB_BOOTING,    /* of a start: the worker has the lock and boots */
     JOB_STATE_MAX
-};
-
-/* The two scripts of a preparation, in order. */
-static const struct {
-    const char *name;
-    size_t offset; /* in struct manifest */
-} scripts[] = {
-    { "setup", offsetof(struct manifest, setup) },
-    { "install", offsetof(struct manifest, install) },
 };
 
 struct worker_job {
@@ -39,7 +32,7 @@ struct worker_job {
     enum job_state state;
     struct source_folder source;
     struct state_mark mark;
-    bool prepare;
+    bool prepare; /* the state has not the mark yet; known once it is locked */
     uint32_t cpus;
     uint32_t memory_mb;
     struct state_folder folder;
@@ -49,14 +42,7 @@ struct worker_job {
     struct loop_notice over;  /* it was aborted */
 
     struct worker_task *task;
-    struct worker_vm *vm; /* that prepares */
-    struct worker_script *script;
-    size_t script_index;
-    uint64_t scripts_until_ms; /* deadline of both; 0: none has begun */
-    struct text_list env;
-    struct capture captures[2];
-    char *data_path, *source_path;
-    struct machine_lasting lasting;
+    struct worker_preparation *preparation;
 
     bool failed;
     struct sandbox_error failure; /* the first */
@@ -65,7 +51,7 @@ struct worker_job {
 static void job_set_state(struct worker_job *job, enum job_state state)
 {
     static const char *const names[] = {
-        "locking", "packing", "copying", "preparing", "publishing", "booting",
+        "locking", "packing", "copying", "preparing", "publishing", "discarding", "booting",
     };
     static_assert(ARRAY_SIZE(names) == JOB_STATE_MAX, "a name for each state");
 
@@ -90,16 +76,10 @@ static void job_free(struct worker_job *job)
     loop_notice_cancel(job_workers(job)->loop, &job->begin);
     loop_notice_cancel(job_workers(job)->loop, &job->over);
     worker_task_free(job->task);
-    worker_script_free(job->script);
-    worker_vm_free(job->vm);
+    worker_preparation_free(job->preparation);
     loop_timer_free(job->timer);
     source_folder_done(&job->source);
     state_folder_done(&job->folder);
-    text_list_done(&job->env);
-    capture_done(&job->captures[0]);
-    capture_done(&job->captures[1]);
-    free(job->data_path);
-    free(job->source_path);
     sandbox_error_done(&job->failure);
     free(job->call);
     free(job);
@@ -112,7 +92,7 @@ static void reply_prepared(const struct worker_job *job)
     struct worker_prepare_reply reply = {
         .state_key = job->key->text,
         .prepared = true,
-        .cached = false,
+        .cached = !job->prepare,
         .duration_ms = loop_now_ms(job_workers(job)->loop) - job->call->began_ms,
     };
 
@@ -191,6 +171,16 @@ static void job_fail(struct worker_job *job, enum sandbox_code code, const char 
     sandbox_error_set_outcome(&job->failure, OUTCOME_NEVER_RAN);
 }
 
+/* FOLDER of the state says why not. */
+static void job_fail_path(struct worker_job *job, const char *step, int result)
+{
+    char why[512];
+
+    (void)snprintf(why, sizeof(why), "%s: %s", job->folder.path ? job->folder.path : "",
+                   strerror(-result)); /* cut is fine in a message */
+    job_fail(job, S300, step, why);
+}
+
 /* Helper programs. */
 
 /* What a step that ended leads to. */
@@ -205,6 +195,7 @@ static const struct {
     [JOB_PACKING] = { "source", job_packed },
     [JOB_COPYING] = { "next", job_copied },
     [JOB_PUBLISHING] = { "publish", job_published },
+    [JOB_DISCARDING] = { "discard", job_over },
     [JOB_BOOTING] = { NULL, NULL },
 };
 static_assert(ARRAY_SIZE(steps) == JOB_STATE_MAX, "a row for each state");
@@ -259,6 +250,15 @@ static void job_run_number(struct worker_job *job, enum job_state state, uint32_
     job_run_step(job, state, value);
 }
 
+/* Nobody has a use for what a failed preparation wrote, and it may fill the disk. */
+static void job_discard(struct worker_job *job)
+{
+    if (job_workers(job)->ending)
+        job_over(job);
+    else
+        job_run_step(job, JOB_DISCARDING, "");
+}
+
 /* The end of a preparation: what was written is in next/, and the VM is off. */
 static void job_publish(struct worker_job *job)
 {
@@ -272,211 +272,52 @@ static void job_publish(struct worker_job *job)
     job_over(job);
 }
 
-/* Setup and install. */
-
-static void job_next_script(struct worker_job *job);
-
-/* S506 with the tails of both streams. */
-static void job_script_failed(struct worker_job *job, const char *why)
-{
-    if (job->failed)
-        return;
-    job->failed = true;
-    (void)sandbox_error_set(&job->failure, S506, "state_key %s, script %s %s", job->key->text,
-                            scripts[job->script_index].name, why);
-    sandbox_error_set_partial(&job->failure, capture_partial(job->captures));
-}
-
-static uint64_t job_timeout_ms(const struct worker_job *job)
-{
-    const struct worker_prepare_request *body = request_body(job->call->request);
-
-    return job->worker ? WORKER_PREPARE_MS : body->timeout_ms;
-}
-
-static void on_script_ended(void *ctx, enum worker_script_end end, int32_t code,
-                            const char *lost)
+static void on_prepared(void *ctx, struct sandbox_error *err, bool off)
 {
     struct worker_job *job = ctx;
-    char why[96];
 
-    job->script = NULL;
-    if (end == SCRIPT_LOST) {
-        job_fail(job, S300, scripts[job->script_index].name, lost);
-        sandbox_error_set_outcome(&job->failure, OUTCOME_MAY_HAVE_RUN);
-    } else if (end == SCRIPT_TIMED_OUT) {
-        (void)snprintf(why, sizeof(why), "passed the timeout of %" PRIu64 " ms",
-                       job_timeout_ms(job));
-        job_script_failed(job, why);
-    } else if (code != 0) {
-        (void)snprintf(why, sizeof(why), "ended with exit code %d", code);
-        job_script_failed(job, why);
+    if (err && !job->failed) {
+        job->failed = true;
+        sandbox_error_move(&job->failure, err);
     }
-    if (job->failed) {
-        worker_vm_stop(job->vm, "its preparation failed", false);
-        return;
-    }
-    job->script_index++;
-    job_next_script(job);
-}
-
-static const char *job_script(const struct worker_job *job, size_t index)
-{
-    const char *text = *(char *const *)((const char *)&job->source.manifest +
-                                        scripts[index].offset);
-
-    return text && *text ? text : NULL;
-}
-
-/* What is left of the deadline, at least 1 ms. */
-static uint64_t job_left_ms(struct worker_job *job)
-{
-    uint64_t now_ms = loop_now_ms(job_workers(job)->loop);
-
-    if (job->scripts_until_ms == 0)
-        job->scripts_until_ms = now_ms + job_timeout_ms(job);
-    return job->scripts_until_ms > now_ms ? job->scripts_until_ms - now_ms : 1;
-}
-
-static void job_tell_script(struct worker_job *job)
-{
-    char json[64];
-    int size = snprintf(json, sizeof(json), "{\"event\":\"running_script\",\"script\":\"%s\"}",
-                        scripts[job->script_index].name);
-
-    request_event(job->call->request, json, (size_t)size);
-}
-
-static void job_start_script(struct worker_job *job, const char *text)
-{
-    static const struct worker_script_events events = { .ended = on_script_ended };
-    const struct worker_script_spec spec = {
-        .text = text,
-        .env = &job->env,
-        .timeout_ms = job_left_ms(job),
-        .log = job->worker ? &job->worker->log : NULL,
-        .captures = job->captures,
-    };
-    struct sandbox_error err = { 0 };
-
-    job_tell_script(job);
-    if (worker_script_start(worker_vm_sandbox(job->vm), &spec, &events, job, &job->script,
-                            &err) == 0)
-        return;
-    job_fail(job, S300, scripts[job->script_index].name, err.message);
-    sandbox_error_done(&err);
-    worker_vm_stop(job->vm, "its preparation failed", false);
-}
-
-static void job_next_script(struct worker_job *job)
-{
-    while (job->script_index < ARRAY_SIZE(scripts) && !job_script(job, job->script_index))
-        job->script_index++;
-    if (job->script_index < ARRAY_SIZE(scripts))
-        job_start_script(job, job_script(job, job->script_index));
-    else
-        worker_vm_stop(job->vm, "it is prepared", true);
-}
-
-static void on_vm_up(void *ctx)
-{
-    struct worker_job *job = ctx;
-
-    if (job->failed)
-        worker_vm_stop(job->vm, "it is not wanted any more", false);
-    else
-        job_next_script(job);
-}
-
-static void on_vm_gone(void *ctx, struct sandbox_error *err)
-{
-    struct worker_job *job = ctx;
-    bool prepared = !job->failed && job->script_index == ARRAY_SIZE(scripts);
-
-    worker_script_free(take_ptr(job->script));
-    worker_vm_free(take_ptr(job->vm));
-    if (prepared) {
+    worker_preparation_free(take_ptr(job->preparation));
+    if (!job->failed)
         job_publish(job);
-        return;
-    }
-    if (!job->failed) {
-        job->failed = true;
-        sandbox_error_move(&job->failure, err);
-    }
-    job_over(job);
-}
-
-/* It stays behind, with the lock: nobody else gets at the state until it is gone. */
-static void on_vm_stuck(void *ctx, struct sandbox_error *err)
-{
-    struct worker_job *job = ctx;
-
-    worker_script_free(take_ptr(job->script));
-    worker_vm_free(take_ptr(job->vm));
-    if (!job->failed) {
-        job->failed = true;
-        sandbox_error_move(&job->failure, err);
-    }
-    job_over(job);
-}
-
-static int job_fill_env(struct worker_job *job)
-{
-    const struct manifest *manifest = &job->source.manifest;
-    const struct worker_prepare_request *prepare = request_body(job->call->request);
-    const struct worker_start_request *start = request_body(job->call->request);
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && i < manifest->env.count; i++)
-        result = text_list_append(&job->env, manifest->env.items[i]);
-    return result == 0 ? env_append(job->worker ? &start->env : &prepare->env, &job->env)
-                       : result;
-}
-
-static int job_fill_lasting(struct worker_job *job)
-{
-    if (asprintf(&job->data_path, "%s/next/data", job->folder.path) < 0)
-        job->data_path = NULL;
-    if (asprintf(&job->source_path, "%s/source", job->folder.path) < 0)
-        job->source_path = NULL;
-    job->lasting = (struct machine_lasting){
-        .lock_fd = job->folder.lock_fd,
-        .data = job->data_path,
-        .workspace = job->source_path,
-    };
-    return job->data_path && job->source_path ? 0 : -ENOMEM;
+    else if (off)
+        job_discard(job);
+    else
+        job_over(job);
 }
 
 /* next/ is there: its scripts, if there are any, run in a VM on it. */
 static void job_copied(struct worker_job *job)
 {
-    static const struct worker_vm_events events = {
-        .up = on_vm_up,
-        .gone = on_vm_gone,
-        .stuck = on_vm_stuck,
-    };
-    const struct worker_vm_spec spec = {
+    const struct worker_prepare_request *prepare = request_body(job->call->request);
+    const struct worker_start_request *start = request_body(job->call->request);
+    const struct worker_preparation_spec spec = {
         .request = job->call->request,
         .registry = job_workers(job)->registry,
+        .state_key = job->key->text,
+        .folder = &job->folder,
+        .manifest = &job->source.manifest,
+        .env = job->worker ? &start->env : &prepare->env,
         .image = job->mark.image,
-        .name = job->source.manifest.name,
         .cpus = job->cpus,
         .memory_mb = job->memory_mb,
-        .network = true,
-        .lasting = &job->lasting,
+        .timeout_ms = job->worker ? WORKER_PREPARE_MS : prepare->timeout_ms,
+        .log = job->worker ? &job->worker->log : NULL,
     };
 
-    if (!job_script(job, 0) && !job_script(job, 1)) {
+    if (!worker_preparation_needed(&job->source.manifest)) {
         job_publish(job);
         return;
     }
     job_set_state(job, JOB_PREPARING);
-    if (job_fill_env(job) < 0 || job_fill_lasting(job) < 0)
-        job_fail(job, S300, "preparing", "no memory");
-    else if (worker_vm_start(&spec, &events, job, &job->vm, &job->failure) == 0)
+    if (worker_preparation_start(&spec, on_prepared, job, &job->preparation, &job->failure) ==
+        0)
         return;
     job->failed = true;
-    job_over(job);
+    job_discard(job);
 }
 
 /* Lock, source, and what follows. */
@@ -511,7 +352,14 @@ static void job_packed(struct worker_job *job)
 static void job_locked(struct worker_job *job)
 {
     struct state_holder holder = { 0 };
+    struct state_mark has;
 
+    state_folder_mark(&job->folder, &has); /* another process may have prepared meanwhile */
+    job->prepare = strcmp(has.digest, job->mark.digest) != 0;
+    if (!job->prepare && !job->worker) {
+        job_over(job);
+        return;
+    }
     if (job->worker) {
         (void)snprintf(holder.vm_id, sizeof(holder.vm_id), "%s", job->worker->id);
         (void)snprintf(holder.instance, sizeof(holder.instance), "%s", job->worker->instance);
@@ -553,7 +401,7 @@ static void job_lock(struct worker_job *job)
     if (result == -EWOULDBLOCK)
         job_lock_held(job);
     else
-        job_fail(job, S300, "lock", strerror(-result));
+        job_fail_path(job, "lock", result);
     job_over(job);
 }
 
@@ -572,8 +420,7 @@ void worker_job_abort(struct worker_job *job, const char *why)
     job_fail(job, S300, "aborted", why);
     switch (job->state) {
     case JOB_PREPARING:
-        if (job->vm)
-            worker_vm_stop(job->vm, why, false);
+        worker_preparation_stop(job->preparation, why);
         break;
     case JOB_BOOTING: /* the worker's own end is its end */
         break;
@@ -600,12 +447,9 @@ static int job_new(const struct worker_job_spec *spec, struct worker_job **ret_j
     job->source = *spec->own_source;
     *spec->own_source = (struct source_folder){ .fd = -1 };
     job->mark = *spec->mark;
-    job->prepare = spec->prepare;
     job->cpus = spec->cpus;
     job->memory_mb = spec->memory_mb;
     job->folder.lock_fd = -1;
-    capture_init(&job->captures[0], 0);
-    capture_init(&job->captures[1], 0);
     loop_notice_init(&job->begin, on_begin, job);
     loop_notice_init(&job->over, on_over, job);
     *ret_job = job;
@@ -616,7 +460,9 @@ static int job_new(const struct worker_job_spec *spec, struct worker_job **ret_j
         result = -ENOMEM;
     }
     if (result == 0)
-        result = state_folder_open(root, job->key->text, true, &job->folder);
+        result = state_folder_open(root, job->key->text, &job->folder);
+    if (result == 0)
+        result = state_folder_make(&job->folder);
     return result;
 }
 
@@ -654,6 +500,6 @@ void worker_job_begin(const struct worker_job_spec *spec)
     job->key->job = job;
     job->lock_until_ms = loop_now_ms(job_workers(job)->loop) + WORKER_LOCK_MS;
     if (result < 0)
-        job_fail(job, S300, "state", strerror(-result));
+        job_fail_path(job, "state", result);
     loop_notify(job_workers(job)->loop, result < 0 ? &job->over : &job->begin);
 }

@@ -17,7 +17,6 @@ struct worker_job_spec {
     struct worker_call *own_call;     /* answered by the job */
     struct source_folder *own_source; /* moved out */
     const struct state_mark *mark;    /* the state is to have; names the image */
-    bool prepare;                     /* it has not, yet */
     uint32_t cpus;
     uint32_t memory_mb;
 };

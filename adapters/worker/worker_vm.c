@@ -30,6 +30,7 @@ struct worker_vm {
     struct stop_wait end;
     struct agent_call *sync;      /* NULL: none */
     struct loop_timer *timer;     /* of the sync */
+    bool synced;                  /* the guest said so */
     struct loop_notice discarded; /* it was stopped before there was a machine */
     char why[SANDBOX_WHY_MAX];
 };
@@ -68,6 +69,11 @@ static void vm_set_state(struct worker_vm *vm, enum worker_vm_state state)
 enum worker_vm_state worker_vm_state(const struct worker_vm *vm)
 {
     return vm->state;
+}
+
+bool worker_vm_synced(const struct worker_vm *vm)
+{
+    return vm->synced;
 }
 
 struct sandbox *worker_vm_sandbox(const struct worker_vm *vm)
@@ -148,14 +154,21 @@ static void vm_power_off(struct worker_vm *vm)
     sandbox_stop(vm->sandbox, vm->why, &vm->end);
 }
 
+static void vm_not_synced(struct worker_vm *vm, const char *error)
+{
+    log_event(LOG_WARN, "worker_not_synced", log_text("sandbox", sandbox_id(vm->sandbox)),
+              log_text("error", error));
+    (void)snprintf(vm->why, sizeof(vm->why), "its disk could not be synced: %.100s", error);
+}
+
 static void on_synced(void *ctx, const void *reply, struct sandbox_error *err, bool lost)
 {
     struct worker_vm *vm = ctx;
 
     vm->sync = NULL;
+    vm->synced = !err;
     if (err)
-        log_event(LOG_WARN, "worker_not_synced", log_text("sandbox", sandbox_id(vm->sandbox)),
-                  log_text("error", err->message));
+        vm_not_synced(vm, err->message);
     if (vm->state == WORKER_VM_SYNCING)
         vm_power_off(vm);
 }
@@ -164,8 +177,7 @@ static void on_timer(void *ctx)
 {
     struct worker_vm *vm = ctx;
 
-    log_event(LOG_WARN, "worker_not_synced", log_text("sandbox", sandbox_id(vm->sandbox)),
-              log_uint("timeout_ms", WORKER_VM_SYNC_MS));
+    vm_not_synced(vm, "no answer in time");
     if (vm->sync)
         agent_call_abandon(take_ptr(vm->sync));
     if (vm->state == WORKER_VM_SYNCING)

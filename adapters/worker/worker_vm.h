@@ -60,5 +60,8 @@ struct sandbox *worker_vm_sandbox(const struct worker_vm *vm);
  * follows. */
 #define WORKER_VM_SYNC_MS 30000u
 void worker_vm_stop(struct worker_vm *vm, const char *why, bool sync);
+/* The guest has answered the sync of worker_vm_stop(): what was written before is on its disk.
+ */
+bool worker_vm_synced(const struct worker_vm *vm);
 /* Only when it is gone, or when the process ends. NULL is fine. */
 void worker_vm_free(struct worker_vm *vm);

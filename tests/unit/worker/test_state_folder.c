@@ -31,7 +31,8 @@ static struct state_folder open_folder(void)
         ck_assert_ptr_nonnull(mkdtemp(root));
         (void)atexit(remove_root);
     }
-    ck_assert_int_eq(state_folder_open(root, "key", true, &folder), 0);
+    ck_assert_int_eq(state_folder_open(root, "key", &folder), 0);
+    ck_assert_int_eq(state_folder_make(&folder), 0);
     return folder;
 }
 
@@ -94,25 +95,32 @@ START_TEST(test_holder)
 }
 END_TEST
 
-static void put_mark(const struct state_folder *folder, const char *text, size_t size)
+static void put_file(const struct state_folder *folder, const char *name, const char *text,
+                     size_t size)
 {
     char path[256];
     int fd;
 
     (void)snprintf(path, sizeof(path), "%s/state", folder->path);
     (void)mkdir(path, 0700); /* it may be there */
-    (void)snprintf(path, sizeof(path), "%s/state/mark", folder->path);
+    (void)snprintf(path, sizeof(path), "%s/state/%s", folder->path, name);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, size), (ssize_t)size);
     ck_assert_int_eq(close(fd), 0);
 }
 
+static void put_mark(const struct state_folder *folder, const char *text, size_t size)
+{
+    put_file(folder, "data", "", 0);
+    put_file(folder, "mark", text, size);
+}
+
 START_TEST(test_mark)
 {
     struct state_mark mark = { .image_chosen = true, .image = "an image" }, read;
     struct state_folder folder = open_folder();
-    char *text;
+    char *text, path[256];
 
     memset(mark.digest, 'a', sizeof(mark.digest) - 1);
     text = state_mark_text(&mark);
@@ -124,6 +132,10 @@ START_TEST(test_mark)
     ck_assert_str_eq(read.digest, mark.digest);
     ck_assert(read.image_chosen);
     ck_assert_str_eq(read.image, "an image");
+    (void)snprintf(path, sizeof(path), "%s/state/data", folder.path);
+    ck_assert_int_eq(unlink(path), 0);
+    state_folder_mark(&folder, &read); /* of nothing */
+    ck_assert_str_eq(read.digest, "");
     free(text);
     state_folder_done(&folder);
 }
