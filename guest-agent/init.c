@@ -103,6 +103,12 @@ static void open_console(void)
         (void)take_fd(&null_fd);
 }
 
+#define ROOT_LAYERS "lowerdir=" LOWER ",upperdir=" DISK "/upper,workdir=" DISK "/work"
+
+/* Without these the kernel defines what an overlay shows after what lies below has changed: the
+ * upper layer, and where that has nothing, the lower one as it is now. */
+#define LASTING_OPTIONS "redirect_dir=off,index=off,metacopy=off,xino=off"
+
 /* The image, whichever of the two formats it has. */
 static int mount_image(void)
 {
@@ -120,16 +126,16 @@ static int mount_image(void)
 }
 
 /* The image under the writable layer. Directories of the image can be renamed only with
- * redirect_dir. */
-static int mount_root(void)
+ * redirect_dir. A layer that LASTS may be mounted over another image the next time. */
+static int mount_root(bool lasts)
 {
     static const struct mount_row disk = { "/dev/vdb", DISK, "ext4", MS_NOATIME, NULL };
-    static const struct mount_row overlay = {
+    const struct mount_row overlay = {
         "overlay",
         ROOT,
         "overlay",
         MS_NOATIME,
-        "lowerdir=" LOWER ",upperdir=" DISK "/upper,workdir=" DISK "/work,redirect_dir=on",
+        lasts ? ROOT_LAYERS "," LASTING_OPTIONS : ROOT_LAYERS ",redirect_dir=on",
     };
     int result = mount_image();
 
@@ -170,7 +176,7 @@ static int mount_workspace(const char *device)
         "overlay",
         MS_NOATIME,
         "lowerdir=" WORKSPACE_LOWER ",upperdir=" DISK "/workspace,workdir=" DISK
-        "/workspace-work,redirect_dir=on",
+        "/workspace-work," LASTING_OPTIONS,
     };
     const struct mount_row image = { device, WORKSPACE_LOWER, "erofs", MS_RDONLY | MS_NOATIME,
                                      NULL };
@@ -228,7 +234,7 @@ static int prepare_devices(int listen_fd, const char *workspace_disk)
 /* The root and what stands in it. */
 static int prepare_root(const char *workspace_disk)
 {
-    int result = mount_root();
+    int result = mount_root(workspace_disk != NULL);
 
     if (result < 0)
         return step_failed("root", result);

@@ -63,6 +63,9 @@ struct root_mounts {
     char workspace_overlay[8192];
 };
 
+/* As the guest agent does where the layer outlives what lies below it (guest-agent/init.c). */
+#define LASTING_OPTIONS "redirect_dir=off,index=off,metacopy=off,xino=off"
+
 static void root_mounts_init_lasting(struct root_mounts *mounts,
                                      const struct machine_lasting *lasting)
 {
@@ -73,11 +76,12 @@ static void root_mounts_init_lasting(struct root_mounts *mounts,
     (void)snprintf(mounts->workspace_work, sizeof(mounts->workspace_work), "%s/workspace-work",
                    mounts->base);
     (void)snprintf(mounts->workspace_overlay, sizeof(mounts->workspace_overlay),
-                   "lowerdir=%.4096s,upperdir=%s,workdir=%s,redirect_dir=on",
+                   "lowerdir=%.4096s,upperdir=%s,workdir=%s," LASTING_OPTIONS,
                    lasting->workspace, mounts->workspace_upper, mounts->workspace_work);
 }
 
-static void root_mounts_init(struct root_mounts *mounts, const char *base, uint32_t disk_mb)
+static void root_mounts_init(struct root_mounts *mounts, const char *base,
+                             const struct machine_spec *spec)
 {
     (void)snprintf(mounts->base, sizeof(mounts->base), "%.400s", base);
     (void)snprintf(mounts->root, sizeof(mounts->root), "%.400s/root", base);
@@ -85,10 +89,12 @@ static void root_mounts_init(struct root_mounts *mounts, const char *base, uint3
     (void)snprintf(mounts->upper, sizeof(mounts->upper), "%.400s/upper", base);
     (void)snprintf(mounts->work, sizeof(mounts->work), "%.400s/work", base);
     (void)snprintf(mounts->python, sizeof(mounts->python), "%s/local/bin/python", mounts->usr);
-    (void)snprintf(mounts->size, sizeof(mounts->size), "size=%um,mode=0755", disk_mb);
+    (void)snprintf(mounts->size, sizeof(mounts->size), "size=%um,mode=0755", spec->disk_mb);
     (void)snprintf(mounts->overlay, sizeof(mounts->overlay),
-                   "lowerdir=/usr,upperdir=%s,workdir=%s,redirect_dir=on", mounts->upper,
-                   mounts->work);
+                   "lowerdir=/usr,upperdir=%s,workdir=%s,%s", mounts->upper, mounts->work,
+                   spec->lasting ? LASTING_OPTIONS : "redirect_dir=on");
+    if (spec->lasting)
+        root_mounts_init_lasting(mounts, spec->lasting);
 }
 
 /* An overlay cannot always be had (a container without the right to it): then read-only. */
@@ -361,9 +367,7 @@ int launcher_start(const struct launcher *launcher, const struct machine_spec *s
     int result;
 
     if (used)
-        root_mounts_init(used, launcher->mount_path, spec->disk_mb);
-    if (used && spec->lasting)
-        root_mounts_init_lasting(used, spec->lasting);
+        root_mounts_init(used, launcher->mount_path, spec);
     result = command_fill(launcher, spec, used, &command);
     if (result == 0)
         result = text_list_append(&command, ""); /* room for the NULL */
