@@ -144,7 +144,8 @@ static void job_finish(struct worker_job *job, struct sandbox_error *err)
     else
         reply_prepared(job);
     if (!handed_over) {
-        (void)state_folder_set_holder(&job->folder, NULL); /* only for messages */
+        if (job->folder.lock_fd >= 0)                          /* else it is another's */
+            (void)state_folder_set_holder(&job->folder, NULL); /* only for messages */
         job_workers(job)->places--;
         if (job->worker)
             job_drop_worker(job);
