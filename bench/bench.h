@@ -35,6 +35,7 @@ int bench_exec(struct bench *bench);
 int bench_run(struct bench *bench);
 int bench_files(struct bench *bench);
 int bench_density(struct bench *bench);
+int bench_worker(struct bench *bench);
 int bench_network(struct bench *bench);
 int bench_calls(struct bench *bench); /* only makes them */
 

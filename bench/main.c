@@ -11,7 +11,7 @@
 static const char usage[] =
     "usage: sandbox-bench [OPTION]...\n"
     "                     "
-    "[router|stream|create|burst|exec|run|files|density|network|calls]...\n"
+    "[router|stream|create|burst|exec|run|files|density|worker|network|calls]...\n"
     "  --adapter PROGRAM  under test; default sandbox-qemu beside this program\n"
     "  --bare PROGRAM     the adapter that `network` is compared with; default of the build\n"
     "  --image NAME       default python\n"
@@ -32,11 +32,12 @@ static const struct {
     bool only_by_name;
     bool on_mock; /* needs neither the adapter under test nor a calibration */
 } parts[] = {
-    { "router", bench_router, false, true },    { "stream", bench_stream, true, true },
-    { "create", bench_create, false, false },   { "burst", bench_burst, false, false },
-    { "exec", bench_exec, false, false },       { "run", bench_run, false, false },
-    { "files", bench_files, false, false },     { "density", bench_density, false, false },
-    { "network", bench_network, false, false }, { "calls", bench_calls, true, true },
+    { "router", bench_router, false, true },  { "stream", bench_stream, true, true },
+    { "create", bench_create, false, false }, { "burst", bench_burst, false, false },
+    { "exec", bench_exec, false, false },     { "run", bench_run, false, false },
+    { "files", bench_files, false, false },   { "density", bench_density, false, false },
+    { "worker", bench_worker, false, false }, { "network", bench_network, false, false },
+    { "calls", bench_calls, true, true },
 };
 
 static bool wanted(size_t part, char **names, int count)
