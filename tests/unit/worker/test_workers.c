@@ -240,10 +240,11 @@ START_TEST(test_forgotten_after_an_hour)
     machine = started(id);
     script_exits(machine, 0);
     expect_exited(machine, id);
-    fake_clock_pass(fixture.loop, HOUR_MS - 10 * SECOND_MS);
+    fake_clock_pass(fixture.loop, HOUR_MS - 600 * SECOND_MS);
     fixture_welcome(); /* the router was not heard for an hour */
     scene_expect(ask("worker::status", id), NULL, "\"exit_code\":0");
-    scene_pass(10 * SECOND_MS);
+    fake_clock_pass(fixture.loop, 600 * SECOND_MS);
+    fixture_welcome();
     scene_expect(ask("worker::status", id), "S504", id);
     scene_expect(scene_call("worker::list", "{}"), NULL, "[]");
     end();
