@@ -17,6 +17,11 @@ struct pack {
     uint64_t left_bytes;
     unsigned depth;
     char *path; /* of what is being copied, relative; SOURCE_PACK_PATH_BYTES */
+    /* For one entry at a time, so that no folder on the way to it has one on the stack. */
+    union {
+        char bytes[65536];
+        char link[PATH_MAX];
+    } scratch;
 };
 
 static int pack_folder(struct pack *pack, int source_fd, int target_fd);
@@ -57,10 +62,10 @@ static int write_all(int fd, const char *data, size_t size)
 /* To the end of the file, however it grows meanwhile; the limit holds. */
 static int copy_bytes(struct pack *pack, int source_fd, int target_fd)
 {
-    char data[65536];
+    char *data = pack->scratch.bytes;
 
     for (;;) {
-        ssize_t size = read(source_fd, data, sizeof(data));
+        ssize_t size = read(source_fd, data, sizeof(pack->scratch.bytes));
         int result;
 
         if (size < 0 && errno == EINTR)
@@ -85,10 +90,10 @@ static int pack_file(struct pack *pack, int source_fd, const struct stat *status
     return result < 0 ? result : copy_status(target_fd, status);
 }
 
-static int pack_link(int source_fd, const char *name, int folder_fd)
+static int pack_link(struct pack *pack, int source_fd, const char *name, int folder_fd)
 {
-    char target[PATH_MAX];
-    ssize_t size = readlinkat(source_fd, name, target, sizeof(target) - 1);
+    char *target = pack->scratch.link;
+    ssize_t size = readlinkat(source_fd, name, target, sizeof(pack->scratch.link) - 1);
 
     if (size < 0)
         return errno == ENOENT || errno == EINVAL ? 0 : -errno; /* gone, or no link any more */
@@ -126,7 +131,7 @@ static int pack_entry(struct pack *pack, int source_fd, const char *name, int fo
     if (result < 0)
         return result;
     if (fd < 0 && errno == ELOOP)
-        return pack_link(source_fd, name, folder_fd);
+        return pack_link(pack, source_fd, name, folder_fd);
     if (fd < 0) /* gone meanwhile; a socket or device that cannot be opened */
         return errno == ENOENT || errno == ENXIO || errno == ENODEV ? 0 : -errno;
     if (fstat(fd, &status) < 0)
