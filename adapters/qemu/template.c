@@ -161,6 +161,25 @@ static void template_drop(struct templates *templates, struct template *template
     template_unref(template);
 }
 
+/* QEMU was upgraded: what the old one saved, and runs in the pool, is not for the new one. */
+static void templates_check_program(struct templates *templates)
+{
+    const char *name = templates->backend->settings.program;
+
+    if (program_unchanged(&templates->program))
+        return;
+    LIST_FOREACH(node, &templates->all)
+    {
+        struct template *template = LIST_ENTRY(node, struct template, node);
+
+        log_event(LOG_INFO, "template_stale", log_text("template", template->name),
+                  log_text("program", name));
+        pool_drop(templates->backend->pool, template);
+        template_drop(templates, template);
+    }
+    (void)program_find(name, &templates->program); /* without one nothing starts anyway */
+}
+
 /* Makes room by the one that was used longest ago; the list is in that order. */
 static bool templates_make_room(struct templates *templates)
 {
@@ -203,8 +222,10 @@ static struct template *templates_find(struct templates *templates, const struct
 struct template *template_get(struct templates *templates, const struct image *image,
                               const struct qemu_shape *shape)
 {
-    struct template *template = templates_find(templates, image, shape);
+    struct template *template;
 
+    templates_check_program(templates);
+    template = templates_find(templates, image, shape);
     if (template)
         return template_ref(template);
     if (!templates_make_room(templates) || template_new(templates, image, shape, &template) < 0)

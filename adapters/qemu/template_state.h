@@ -1,6 +1,7 @@
 /* template_state.h - what the files template*.c share; nobody else includes it. */
 #pragma once
 
+#include "program.h"
 #include "rehearsal.h"
 #include "template.h"
 #include "template_cache.h"
@@ -9,6 +10,7 @@ struct templates {
     struct backend *backend;
     struct list all; /* struct template, the one used last at the end; a reference each */
     uint32_t count;
+    struct program program; /* whose state they are */
 };
 
 struct template

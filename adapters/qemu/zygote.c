@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "libexec.h"
 #include "log.h"
+#include "program.h"
 #include "zygote/message.h"
 
 #define LIBRARY "sandbox-qemu-zygote.so"
@@ -28,9 +28,8 @@ struct zygote {
     const struct qemu_settings *settings;
     enum zygote_state state;
     char *library;
-    char program[PROC_PATH_MAX];
-    struct stat identity; /* of the program, when it was started */
-    int fd;               /* our end */
+    struct program program;
+    int fd; /* our end */
     pid_t pid;
     struct loop_child *child;
     struct loop_io *io; /* until it has greeted */
@@ -118,20 +117,13 @@ void zygote_doubt(struct zygote *zygote, const char *why)
 
 /* The start. */
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* Not the interpreter of a script of that name. */
 static bool zygote_runs_program(const struct zygote *zygote)
 {
     char path[32];
-    struct stat status;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)zygote->pid);
-    return stat(path, &status) == 0 && same_file(&status, &zygote->identity);
+    return program_is(&zygote->program, path);
 }
 
 static void on_greeting(void *ctx, uint32_t events)
@@ -161,7 +153,7 @@ static int zygote_process(struct zygote *zygote, int their_fd, int *ret_pidfd)
         return -ENOMEM;
     }
     return proc_spawn(
-        &(struct proc_spec){ .program = zygote->program,
+        &(struct proc_spec){ .program = zygote->program.path,
                              .argv = argv,
                              .environment = (const char *const[]){ "PATH=/usr/bin:/bin",
                                                                    "LC_ALL=C", preload, NULL },
@@ -190,9 +182,7 @@ static int zygote_start(struct zygote *zygote)
     int pidfd, result = zygote_connect(zygote, &their_fd);
 
     if (result == 0)
-        result = proc_find(zygote->settings->program, zygote->program);
-    if (result == 0 && stat(zygote->program, &zygote->identity) < 0)
-        result = -errno;
+        result = program_find(zygote->settings->program, &zygote->program);
     if (result == 0)
         result = zygote_process(zygote, their_fd, &pidfd);
     if (result < 0)
@@ -305,14 +295,13 @@ int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, pid_t *ret
                  int *ret_pidfd)
 {
     struct zygote_reply reply = { 0 };
-    struct stat now;
     int result;
 
     if (zygote->state == ZYGOTE_NONE)
         zygote_try(zygote);
     if (zygote->state != ZYGOTE_READY)
         return -EAGAIN;
-    if (stat(zygote->program, &now) < 0 || !same_file(&now, &zygote->identity)) {
+    if (!program_unchanged(&zygote->program)) {
         zygote_end(zygote, "QEMU's program is another one now");
         return -EAGAIN;
     }

@@ -136,7 +136,9 @@ START_TEST(test_cold_when_templates_fail)
         scene_start(&scene, &seen);
         TURN_UNTIL(scene.loop, seen.agents == 1);
         scene_check_hello(&seen);
-        ck_assert_int_eq(LIST_ENTRY(scene.backend->vms.next, struct vm, node)->mode, QEMU_COLD);
+        /* The newest; the others may not be reaped yet. */
+        ck_assert_int_eq(LIST_ENTRY(scene.backend->vms.previous, struct vm, node)->mode,
+                         QEMU_COLD);
         scene_stop(&scene, &seen);
         scene_end(&scene);
     }
@@ -306,6 +308,36 @@ START_TEST(test_templates_are_bounded)
 }
 END_TEST
 
+/* What the old QEMU saved is not for the new one, nor are its machines in the pool. */
+START_TEST(test_upgrade)
+{
+    char command[512];
+    struct scene scene;
+    struct seen seen[2];
+    const struct templates *templates;
+    ino_t before;
+
+    scene_begin(&scene, "fine", "    pool_size: 1\n");
+    templates = scene.backend->templates;
+    scene_start(&scene, &seen[0]);
+    TURN_UNTIL(scene.loop, seen[0].agents == 1 && scene_vm_count(&scene) == 2);
+    before = templates->program.status.st_ino;
+    (void)snprintf(command, sizeof(command),
+                   "cd %s/q/bin && cp -p qemu-fine new && echo more >>new && mv new qemu-fine",
+                   scene.folder);
+    ck_assert_int_eq(system(command), 0);
+    scene_start(&scene, &seen[1]);
+    TURN_UNTIL(scene.loop, templates->program.status.st_ino != before);
+    ck_assert_uint_eq(templates->count, 1);
+    ck_assert_int_lt(template_state(LIST_ENTRY(templates->all.next, struct template, node)),
+                     TEMPLATE_READY); /* made anew */
+    TURN_UNTIL(scene.loop, seen[1].agents == 1);
+    for (int i = 0; i < 2; i++)
+        scene_stop(&scene, &seen[i]);
+    scene_end(&scene);
+}
+END_TEST
+
 START_TEST(test_budget)
 {
     ck_assert(pool_budget_has_room(1u << 30, 1u << 30, 0)); /* no limit */
@@ -401,6 +433,6 @@ UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
           test_killed_while_it_waits_or_boots, test_clones, test_template_is_sealed,
           test_cold_when_templates_fail, test_template_of_a_crash, test_kvm_is_given_up,
           test_kvm_is_kept, test_kvm_proves_itself, test_pool, test_pool_loses_a_machine,
-          test_pool_is_bounded_in_all, test_templates_are_bounded, test_budget,
+          test_pool_is_bounded_in_all, test_templates_are_bounded, test_upgrade, test_budget,
           test_pool_keeps_to_its_memory, test_pool_of_an_old_agent,
           test_pool_that_cannot_rehearse, test_closing_kills_the_pool)
