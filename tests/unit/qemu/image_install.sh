@@ -205,6 +205,153 @@ JSON
 fi
 ok "nothing of them stays" test "$(cd "$work/image" && echo *)" = "config.json root.erofs"
 
+# Whiteouts: of the folder itself, of the one above it, and of nothing.
+hostile whiteouts <<JSON
+[[$shell, {"name":"old/x"}], [{"name":"old/.wh..wh..opq"}, {"name":"old/new"}, {"name":".wh.none"}]]
+JSON
+look
+ok "a layer hides what is below it" test "$(ls "$work/seen/old")" = new
+for name in .wh... bin/.wh... .wh.. ..wh../.wh.kept; do
+    hostile whiteout <<<"[[$shell], [{\"name\":\"$name\"}]]"
+    ok "$name reaches nothing outside" same_outside
+    ok "nor the layout" test -e "$work/whiteout/index.json"
+done
+
+# Little that becomes much.
+small() {
+    local name=$1 layers=$2
+    shift 2
+    rm -rf "${work:?}/$name"
+    python3 "$oci_layout" "$work/$name" t "$@" <<<"$layers"
+    make_image oci "oci:$work/$name:t" --max-mb 64
+}
+ok "a layer that unpacks to too much is refused" refused small zeros \
+    "[[$shell, {\"name\":\"zeros\",\"zeros\":2000}]]" compress=gzip
+ok "by name" said "the image is larger than max_cache_mb 64"
+ok "a file that says that it is large too" refused small sparse \
+    "[[$shell, {\"name\":\"sparse\",\"sparse\":4000000}]]"
+ok "by name" said "the image is larger than max_cache_mb 64"
+rm -rf "$work/zeros" "$work/sparse"
+for how in gzip zstd; do
+    ok "a layer in $how is unpacked" small "$how" "[[$shell]]" compress=$how
+    ok "with its files" look
+done
+
+# Image index: the fitting one of several, none, one inside the other, one that lies.
+index() { # index LAYOUT ARCHITECTURE=FROM...: a new index.json of the manifests of other layouts
+    python3 - "$work" "$@" <<'PYTHON'
+import hashlib, json, shutil, sys
+
+work, name, *entries = sys.argv[1:]
+blobs = f"{work}/{name}/blobs/sha256/"
+manifests = []
+for entry in entries:
+    architecture, source = entry.split("=")
+    shutil.copytree(f"{work}/{source}", f"{work}/{name}", dirs_exist_ok=True)
+    manifest = json.load(open(f"{work}/{source}/index.json"))["manifests"][0]
+    del manifest["annotations"]
+    manifests.append(dict(manifest, platform={"architecture": architecture, "os": "linux"}))
+kind = "application/vnd.oci.image.index.v1+json"
+data = json.dumps({"schemaVersion": 2, "mediaType": kind, "manifests": manifests}).encode()
+digest = hashlib.sha256(data).hexdigest()
+open(blobs + digest, "wb").write(data)
+top = {"mediaType": kind, "digest": "sha256:" + digest, "size": len(data),
+       "annotations": {"org.opencontainers.image.ref.name": "t"}}
+json.dump({"schemaVersion": 2, "manifests": [top]}, open(f"{work}/{name}/index.json", "w"))
+PYTHON
+}
+python3 "$oci_layout" "$work/arm" t architecture=arm64 <<<"[[$shell]]"
+python3 "$oci_layout" "$work/amd" t <<<"[[$shell, {\"name\":\"mine\"}]]"
+index both arm64=arm amd64=amd
+ok "of several images the machine's is taken" make_image oci "oci:$work/both:t"
+look
+ok "and no other" test -e "$work/seen/mine"
+index none arm64=arm
+ok "none for this machine is refused" refused make_image oci "oci:$work/none:t"
+ok "by name" said "no image found in image index for architecture amd64"
+index lie amd64=arm
+ok "an index that lies is refused" refused make_image oci "oci:$work/lie:t"
+ok "by name" said "for architecture arm64, not amd64"
+index nested amd64=both
+ok "an index in an index is refused" refused make_image oci "oci:$work/nested:t"
+
+# Configurations, archives and names that nobody means.
+odd() {
+    local name=$1
+    shift
+    ok "$name ends" odd_ends "$@"
+    ok "and touches nothing outside" same_outside
+}
+odd_ends() { # well or badly, and says which
+    local began=$SECONDS
+    if "$@" >/dev/null 2>&1; then
+        look || return 1
+    else
+        [ -s "$work/err" ] || return 1
+    fi
+    [ $((SECONDS - began)) -lt 60 ]
+}
+long=$(printf 'd%.0s' {1..200})
+deep=$long
+for _ in {1..24}; do deep=$deep/$long; done
+odd "a path of nearly 5000 bytes" hostile long <<<"[[$shell, {\"name\":\"$deep\"}]]"
+odd "links that lead to each other" hostile loop \
+    <<<"[[$shell, {\"name\":\"a\",\"type\":\"link\",\"link\":\"b\"}, {\"name\":\"b\",\"type\":\"link\",\"link\":\"a\"}], [{\"name\":\"a/x\"}]]"
+odd "a root that is a link" hostile root \
+    <<<"[[{\"name\":\"./\",\"type\":\"link\",\"link\":\"$work/outside\"}], [$shell]]"
+odd "names in two cases" hostile case <<<"[[$shell, {\"name\":\"BIN/sh\"}, {\"name\":\"Etc\"}]]"
+ok "are two" test -e "$work/image/root.erofs"
+for folder in /../../../../tmp/made /bin/sh/x "$work/outside/made" "/$deep" $'/a\nb'; do
+    odd "the working directory ${folder:0:30}" hostile folder "workdir=$folder" <<<"[[$shell]]"
+done
+ok "the words of a failure are those of the tool" refused hostile broken \
+    <<<"[[$shell, {\"name\":\"bin/sh/x\"}]]"
+ok "and not of a missing log" refused said "cannot open"
+python3 - "$work" <<'PYTHON'
+import io, json, sys, tarfile
+
+with tarfile.open(sys.argv[1] + "/odd.tar", "w") as archive:
+    def add(name, data=b"", kind=tarfile.REGTYPE, link=""):
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname, member.size = kind, link, len(data)
+        archive.addfile(member, io.BytesIO(data))
+
+    add("../escaped", b"x")
+    add("layer.tar", kind=tarfile.SYMTYPE, link=sys.argv[1] + "/tree.tar.gz")
+    add("config.json", json.dumps({"architecture": "amd64", "os": "linux", "config": {},
+                                   "rootfs": {"type": "layers", "diff_ids": ["sha256:" + "0" * 64]}}).encode())
+    add("manifest.json", json.dumps([{"Config": "config.json", "RepoTags": ["a:1"],
+                                      "Layers": ["layer.tar"]}]).encode())
+PYTHON
+ok "an archive whose layer is a link out of it is refused" refused make_image docker-archive \
+    "docker-archive:$work/odd.tar"
+ok "and nothing of it is unpacked" test ! -e "$work/escaped"
+
+# What packages bring runs as somebody else, who sees and reaches nothing of this machine.
+if [ "$(id -u)" -eq 0 ]; then
+    rm -rf "$work/image"
+    mkdir -p "$work/image/tmp"
+    unshare --pid --mount --fork --kill-child=KILL --mount-proc -- bash -euc '
+        . "$1/image-confine"
+        dir=$2
+        chown "$other_ids:$other_ids" "$dir/tmp"
+        expose "$dir"
+        confined system -- bash -c "
+            id -u
+            grep -c . /proc/self/uid_map
+            touch $dir/tmp/own && chown 33 $dir/tmp/own && echo own
+            touch $dir/beside || echo not beside
+            cat $3/outside/kept || echo not seen
+            mknod $dir/tmp/disk b 8 0 || echo no device
+            echo x >/proc/sys/kernel/core_pattern || echo no kernel
+            ls /proc | grep -c ^[0-9]
+            ls -d /dev/[vsn]d* /dev/mem /dev/kmsg || echo no devices"' \
+        bash "$helpers" "$work/image" "$work" >"$work/out" 2>/dev/null
+    ok "packages are root of a namespace, and reach nothing" test "$(sed 's/^[4-9]$/few/' "$work/out" | tr '\n' ' ')" = \
+        "0 1 own not beside not seen no device no kernel few no devices "
+    ok "and are nobody outside" test "$(stat -c %u "$work/image/tmp/own")" -gt 1879048192
+fi
+
 # What a configuration says.
 ok "a user that is not there stops nobody" hostile config user=nobody-of-that-name \
     workdir=srv/own env=PATH=/opt/bin:/bin env=EMPTY= <<<"[[$shell]]"
