@@ -351,6 +351,8 @@ static int missing_begin(struct image_cache *cache, struct snapshot *snapshot,
                 .addition = catalog_addition(settings, wait->image),
                 .architecture = cache->architecture,
                 .timeout_ms = settings->pull_timeout_ms,
+                .max_mb = settings->max_cache_mb,
+                .stall_timeout_ms = settings->pull_stall_timeout_ms,
                 .flags = flags },
             &cache->jobs, &install_events, missing, &missing->install);
     if (ret < 0) {

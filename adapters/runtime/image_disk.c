@@ -32,15 +32,14 @@ static int lock_file(const char *path, int flags)
     return take_fd(&fd);
 }
 
+/* The same for what its users hold. */
 static int lock_user_file(const char *image_directory)
 {
-    _cleanup_free_ char *path = NULL;
+    _cleanup_close_ int fd = image_part_open(image_directory, IMAGE_FILE_NAME);
 
-    if (asprintf(&path, "%s/" IMAGE_FILE_NAME, image_directory) < 0) {
-        path = NULL;
-        return -ENOMEM;
-    }
-    return lock_file(path, O_RDONLY);
+    if (fd < 0)
+        return fd;
+    return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : take_fd(&fd);
 }
 
 /* Reading. */
@@ -173,7 +172,7 @@ int disk_image_retire(const char *directory, const char *digest, char **ret_path
     if (install_fd < 0)
         return install_fd == -EWOULDBLOCK ? -EAGAIN : install_fd;
     user_fd = lock_user_file(path);
-    if (user_fd < 0 && user_fd != -ENOENT) /* one without image.json has no users */
+    if (user_fd < 0 && user_fd != -ENOENT && user_fd != -EBADMSG) /* without: no users */
         return user_fd == -EWOULDBLOCK ? -EBUSY : user_fd;
     return image_move_aside(path, ret_path);
 }

@@ -114,12 +114,27 @@ static int read_common(const struct buf *text, struct span *ret_object,
     return ret < 0 ? ret : read_workdir(json_get(*ret_object, "workdir"), ret_workdir);
 }
 
-static int read_at(int directory_fd, const char *name, struct buf *ret_text)
+/* Nothing else that has the name: opening a FIFO would wait for its other end. */
+static int open_at(int directory_fd, const char *name)
 {
+    _cleanup_close_ int fd = openat(directory_fd, name,
+                                    O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return -errno;
+    return S_ISREG(status.st_mode) ? take_fd(&fd) : -EBADMSG;
+}
+
+static int read_at(int directory_fd, const char *name, size_t max_bytes, struct buf *ret_text)
+{
+    _cleanup_close_ int fd = open_at(directory_fd, name);
     char path[64];
 
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%.32s", directory_fd, name);
-    return file_read(path, IMAGE_FILE_MAX_BYTES, ret_text);
+    if (fd < 0)
+        return fd;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return file_read(path, max_bytes, ret_text);
 }
 
 static int open_directory(const char *directory)
@@ -129,6 +144,21 @@ static int open_directory(const char *directory)
     return fd < 0 ? -errno : fd;
 }
 
+int image_part_open(const char *directory, const char *name)
+{
+    _cleanup_close_ int fd = open_directory(directory);
+
+    return fd < 0 ? fd : open_at(fd, name);
+}
+
+int image_part_read(const char *directory, const char *name, size_t max_bytes,
+                    struct buf *ret_text)
+{
+    _cleanup_close_ int fd = open_directory(directory);
+
+    return fd < 0 ? fd : read_at(fd, name, max_bytes, ret_text);
+}
+
 int image_file_read(const char *directory, struct image *ret_image)
 {
     _cleanup_close_ int fd = open_directory(directory);
@@ -136,7 +166,7 @@ int image_file_read(const char *directory, struct image *ret_image)
     struct buf text = { 0 };
     struct image image = { 0 };
     struct span object;
-    int ret = fd < 0 ? fd : read_at(fd, IMAGE_FILE_NAME, &text);
+    int ret = fd < 0 ? fd : read_at(fd, IMAGE_FILE_NAME, IMAGE_FILE_MAX_BYTES, &text);
 
     if (ret < 0)
         return ret;
@@ -243,7 +273,7 @@ static int take_config(int directory_fd, struct image *ret_image, char ret_why[I
     _cleanup_(buf_done)
     struct buf text = { 0 };
     struct span object;
-    int ret = read_at(directory_fd, IMAGE_CONFIG_NAME, &text);
+    int ret = read_at(directory_fd, IMAGE_CONFIG_NAME, IMAGE_FILE_MAX_BYTES, &text);
 
     if (ret == -ENOENT)
         return read_workdir((struct span){ 0 }, &ret_image->workdir);
@@ -253,7 +283,9 @@ static int take_config(int directory_fd, struct image *ret_image, char ret_why[I
         ret = -errno;
     if (ret < 0)
         (void)snprintf(ret_why, IMAGE_WHY_MAX, "%s: %s", IMAGE_CONFIG_NAME,
-                       ret == -EBADMSG ? "not as it should be" : strerror(-ret));
+                       ret == -EBADMSG ? "neither absent nor a file of {env, workdir}"
+                       : ret == -EFBIG ? "larger than 1 MiB"
+                                       : strerror(-ret));
     return ret;
 }
 

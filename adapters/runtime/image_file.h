@@ -2,10 +2,17 @@
 #pragma once
 
 #include "backend.h"
+#include "buf.h"
 
 #define IMAGE_FILE_NAME "image.json"
 #define IMAGE_CONFIG_NAME "config.json"
 #define IMAGE_FILE_MAX_BYTES (1024u * 1024)
+
+/* A file NAME of DIRECTORY: a descriptor to read, or its whole text. -EBADMSG: it is something
+ * else, such as a FIFO, which is never waited for; -EFBIG; other -errno. */
+int image_part_open(const char *directory, const char *name);
+int image_part_read(const char *directory, const char *name, size_t max_bytes,
+                    struct buf *ret_text);
 
 /* Reads DIRECTORY/image.json and checks that its files are there with their sizes. Fills name,
  * source, workdir and env of *ret_image, which owns them. 0; -ENOENT: not there; -EBADMSG: not

@@ -79,9 +79,9 @@ static int held_lock(struct held_image *held, const char *directory)
         path = NULL;
         return -ENOMEM;
     }
-    held->lock_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    held->lock_fd = image_part_open(directory, IMAGE_FILE_NAME);
     if (held->lock_fd < 0)
-        return -errno;
+        return held->lock_fd;
     if (flock(held->lock_fd, LOCK_SH | LOCK_NB) < 0)
         return -ENOENT;
     if (fstat(held->lock_fd, &locked) < 0 || stat(path, &found) < 0)

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -21,6 +22,7 @@
 #include "install_child.h"
 #include "install_plan.h"
 #include "install_rate.h"
+#include "install_stall.h"
 #include "log.h"
 
 #define IDENTITY_MAX_BYTES (64u * 1024)
@@ -57,6 +59,7 @@ struct image_install {
     struct loop_notice begin; /* deferred: the first step */
     struct loop_notice over;  /* deferred: nothing is left but this object */
     struct loop_timer *timer;
+    struct install_stall stall;
 
     struct install_plan plan;
     char *temporary; /* NULL: none */
@@ -87,6 +90,7 @@ static void install_free(struct image_install *install)
     loop_notice_cancel(install->loop, &install->begin);
     loop_notice_cancel(install->loop, &install->over);
     loop_timer_free(install->timer);
+    install_stall_done(&install->stall);
     install_child_done(&install->child);
     closep(&install->lock_fd); /* gives the lock back */
     buf_done(&install->identity);
@@ -116,6 +120,7 @@ static void install_clean(struct image_install *install)
 {
     install_set_state(install, INSTALL_CLEANING);
     loop_timer_disarm(install->timer);
+    install_stall_note(&install->stall, false, 0);
     loop_notice_cancel(install->loop, &install->begin);
     if (install_child_runs(&install->child))
         install_child_kill(&install->child); /* its end goes on with the removal */
@@ -208,6 +213,8 @@ static void on_progress(void *ctx, const char *stage, uint64_t bytes, uint64_t t
     struct image_install *install = ctx;
 
     install_set_step(install, stage);
+    install_stall_note(&install->stall, strcmp(stage, image_stage_name(IMAGE_PULLING)) == 0,
+                       bytes);
     for (int i = 0; i < IMAGE_STAGE_MAX; i++)
         if (strcmp(image_stage_name((enum image_stage)i), stage) == 0)
             install_report(install, (enum image_stage)i, bytes, total_bytes);
@@ -461,6 +468,14 @@ static void on_timeout(void *ctx)
     install_fail(install, "not finished after pull_timeout_ms %u", install->plan.timeout_ms);
 }
 
+static void on_stalled(void *ctx)
+{
+    struct image_install *install = ctx;
+
+    install_fail(install, "less than %" PRIu64 " bytes came within pull_stall_timeout_ms %u",
+                 install_stall_least_bytes(&install->stall), install->plan.stall_timeout_ms);
+}
+
 /* Birth. */
 
 int image_install_begin(struct loop *loop, const struct image_install_spec *spec,
@@ -485,6 +500,9 @@ int image_install_begin(struct loop *loop, const struct image_install_spec *spec
     ret = install_plan_copy(&install->plan, spec);
     if (ret == 0)
         ret = loop_timer_new(loop, on_timeout, install, &install->timer);
+    if (ret == 0)
+        ret = install_stall_init(&install->stall, loop, install->plan.stall_timeout_ms,
+                                 on_stalled, install);
     if (ret < 0) {
         install_free(install);
         return ret;

@@ -28,7 +28,9 @@ struct image_install_spec {
     const char *addition;        /* NULL: nothing */
     const char *architecture;
     uint32_t timeout_ms;
-    unsigned flags; /* enum image_flags */
+    uint32_t max_mb;           /* room of the image while it is made, MiB; 0: no limit */
+    uint32_t stall_timeout_ms; /* of a pull from another machine */
+    unsigned flags;            /* enum image_flags */
 };
 
 struct image_install_failure {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "file.h"
+#include "image_file.h"
 
 #define SUMS_MAX_BYTES (4u * 1024 * 1024)
 #define IDENTITY_MAX_BYTES (64u * 1024)
@@ -33,11 +33,13 @@ struct image_command image_seal_command(const char *directory)
 
 struct image_command image_check_command(const char *directory)
 {
-    return shell_command("cd -- \"$1\" && if [ \"$(tail -n 1 " IMAGE_SUMS_NAME
-                         ")\" = '" SUMS_END
-                         "' ]; then exec sha256sum --check --quiet --strict " IMAGE_SUMS_NAME
-                         "; else echo '" IMAGE_SUMS_NAME ": not complete' >&2; exit 1; fi",
-                         directory);
+    return shell_command(
+        "cd -- \"$1\" && if [ -n \"$(find . -maxdepth 1 ! -type f ! -type d ! -type l)\" ]; "
+        "then echo 'neither a file nor a folder is in it' >&2; exit 1; fi; "
+        "if [ \"$(tail -n 1 " IMAGE_SUMS_NAME ")\" = '" SUMS_END
+        "' ]; then exec sha256sum --check --quiet --strict " IMAGE_SUMS_NAME
+        "; else echo '" IMAGE_SUMS_NAME ": not complete' >&2; exit 1; fi",
+        directory);
 }
 
 /* Identity. */
@@ -91,15 +93,14 @@ static char *path_in(const char *directory, const char *name)
 
 bool image_seal_holds(const char *directory)
 {
-    _cleanup_free_ char *path = path_in(directory, IMAGE_CHECKED_NAME);
     _cleanup_(buf_done)
     struct buf known = { 0 };
     _cleanup_(buf_done)
     struct buf found = { .limit = IDENTITY_MAX_BYTES };
 
-    return path && file_read(path, IDENTITY_MAX_BYTES, &known) == 0 && known.size > 0 &&
-           image_seal_identity(directory, &found) == 0 && found.size == known.size &&
-           memcmp(found.data, known.data, known.size) == 0;
+    return image_part_read(directory, IMAGE_CHECKED_NAME, IDENTITY_MAX_BYTES, &known) == 0 &&
+           known.size > 0 && image_seal_identity(directory, &found) == 0 &&
+           found.size == known.size && memcmp(found.data, known.data, known.size) == 0;
 }
 
 /* A torn write is another identity, no more. */
@@ -111,7 +112,8 @@ int image_seal_accept(const char *directory, const struct buf *identity)
 
     if (!path)
         return -ENOMEM;
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    (void)unlink(path); /* whatever has the name */
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     written = fd < 0 ? -1 : write(fd, identity->data, identity->size);
     if (written < 0)
         return -errno;
@@ -128,10 +130,9 @@ void image_seal_break(const char *directory)
 
 int image_seal_digest(const char *directory, char ret_digest[HASH_SHA256_HEX_BYTES])
 {
-    _cleanup_free_ char *path = path_in(directory, IMAGE_SUMS_NAME);
     _cleanup_(buf_done)
     struct buf sums = { 0 };
-    int ret = path ? file_read(path, SUMS_MAX_BYTES, &sums) : -ENOMEM;
+    int ret = image_part_read(directory, IMAGE_SUMS_NAME, SUMS_MAX_BYTES, &sums);
 
     if (ret == 0)
         hash_sha256_hex(sums.data, sums.size, ret_digest);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "utf8.h"
+
 #define LINE_MAX_BYTES 4096
 #define TAIL_BYTES 1024
 #define TAIL_LINES 6
@@ -86,6 +88,13 @@ void install_errors_take(struct install_errors *errors, const char *data, size_t
     (void)buf_append(tail, data, size); /* without memory the reason is shorter */
 }
 
+static void replace_controls(struct buf *tail)
+{
+    for (size_t i = 0; i < tail->size; i++)
+        if ((tail->data[i] < ' ' && tail->data[i] != '\n') || tail->data[i] == 0x7f)
+            tail->data[i] = '?';
+}
+
 const char *install_errors_text(struct install_errors *errors)
 {
     struct buf *tail = &errors->tail;
@@ -98,10 +107,15 @@ const char *install_errors_text(struct install_errors *errors)
         if (tail->data[at - 1] == '\n' && ++lines == TAIL_LINES)
             break;
     buf_consume(tail, at);
-    return buf_text(tail) ? buf_text(tail) : "";
+    replace_controls(tail);
+    buf_clear(&errors->text);
+    if (utf8_repair(&errors->text, tail->data, tail->size) < 0)
+        return "";
+    return buf_text(&errors->text) ? buf_text(&errors->text) : "";
 }
 
 void install_errors_done(struct install_errors *errors)
 {
     buf_done(&errors->tail);
+    buf_done(&errors->text);
 }

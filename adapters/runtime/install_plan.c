@@ -20,6 +20,8 @@ static int copy_source(struct install_plan *plan, const struct image_install_spe
     plan->addition = spec->addition ? strdup(spec->addition) : NULL;
     plan->architecture = strdup(spec->architecture);
     plan->insecure = spec->source->insecure;
+    if (source_kind_is_remote(spec->source->kind))
+        plan->stall_timeout_ms = spec->stall_timeout_ms;
     return plan->source && plan->installer && plan->kind &&
                    (!spec->addition || plan->addition) && plan->architecture
                ? 0
@@ -35,6 +37,7 @@ int install_plan_copy(struct install_plan *plan, const struct image_install_spec
     plan->images_directory = strdup(spec->images_directory);
     plan->digest = strdup(spec->digest);
     plan->timeout_ms = spec->timeout_ms;
+    (void)snprintf(plan->max_mb, sizeof(plan->max_mb), "%u", spec->max_mb);
     plan->flags = spec->flags;
     if (asprintf(&plan->directory, "%s/%s", spec->images_directory, spec->digest) < 0)
         plan->directory = NULL;
@@ -65,9 +68,9 @@ void install_plan_done(struct install_plan *plan)
 void install_plan_argv(const struct install_plan *plan, const char *result_directory,
                        const char *ret_argv[INSTALL_ARGV_MAX])
 {
-    const char *const always[] = { plan->installer,  "--source", plan->source,
-                                   "--kind",         plan->kind, "--dir",
-                                   result_directory, "--arch",   plan->architecture };
+    const char *const always[] = { plan->installer,    "--source", plan->source,     "--kind",
+                                   plan->kind,         "--dir",    result_directory, "--arch",
+                                   plan->architecture, "--max-mb", plan->max_mb };
     size_t count = ARRAY_SIZE(always);
 
     memcpy(ret_argv, always, sizeof(always));

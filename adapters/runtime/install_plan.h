@@ -13,7 +13,9 @@ struct install_plan {
     char *image, *source_text, *digest;
     char *images_directory, *directory, *lock_path;
     uint32_t timeout_ms;
-    unsigned flags; /* enum image_flags */
+    char max_mb[16];           /* "0": no limit */
+    uint32_t stall_timeout_ms; /* 0: nothing comes from elsewhere */
+    unsigned flags;            /* enum image_flags */
 };
 
 /* Copies SPEC. 0 or -ENOMEM; the plan is to be given back either way. */

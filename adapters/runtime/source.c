@@ -369,6 +369,11 @@ int source_format(const struct source *source, struct buf *to)
     }
 }
 
+bool source_kind_is_remote(enum source_kind kind)
+{
+    return kind == SOURCE_REGISTRY || kind == SOURCE_DEBIAN;
+}
+
 const char *source_kind_name(enum source_kind kind)
 {
     return source_kind_names[kind];

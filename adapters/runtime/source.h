@@ -38,3 +38,5 @@ void source_done(struct source *source);
 /* Appends it written out in full, as installers get it (docs/images.md). 0 or -ENOMEM. */
 int source_format(const struct source *source, struct buf *to);
 const char *source_kind_name(enum source_kind kind);
+/* Its bytes come from other machines. */
+bool source_kind_is_remote(enum source_kind kind);

@@ -23,6 +23,7 @@
     "echo \"$@\" >>${0%/*}/starts\n"                                                           \
     "while [ $# -gt 0 ]; do case $1 in\n"                                                      \
     "--insecure) insecure=1; shift;;\n"                                                        \
+    "--max-mb) max_mb=$2; shift 2;;\n"                                                         \
     "--*) eval ${1#--}='\"$2\"'; shift 2;;\n"                                                  \
     "esac; done\n"
 
@@ -231,6 +232,7 @@ START_TEST(test_arguments)
     fclose(file);
     ck_assert_ptr_nonnull(
         strstr(line, "--source docker://localhost:5000/two:latest --kind registry --dir /tmp"));
+    ck_assert_ptr_nonnull(strstr(line, " --max-mb 20480"));
     fixture_close();
 }
 END_TEST
@@ -308,6 +310,7 @@ static const struct {
     { "echo x >$dir/x; echo '{\"workdir\":\"rel\"}' >$dir/config.json; echo done",
       "config.json" },
     { "mkfifo $dir/fifo; echo done", "fifo is neither" },
+    { "echo x >$dir/x; mkfifo $dir/config.json; echo done", "config.json: neither" },
     { "for i in $(seq 70); do echo x >$dir/$i; done; echo done", "more than 64" },
     { "yes | head -c 200000; yes | head -c 200000 >&2; exit 9", "exited with 9" },
 };
@@ -352,6 +355,53 @@ START_TEST(test_timeout)
     fixture_script("installer", OPTIONS "echo 'progress pulling 5'; sleep 600");
     expect_failure("one", S102, "step pulling: not finished after pull_timeout_ms 1000");
     TURN_UNTIL(fixture.loop, nothing_is_left());
+    fixture_close();
+}
+END_TEST
+
+/* A pull that trickles, or says nothing more, ends; how long the rest takes is not judged. */
+START_TEST(test_stall)
+{
+    fixture_open(SETTINGS "    pull_stall_timeout_ms: 1000\n");
+    fixture_script("installer", OPTIONS "echo 'progress pulling 5'; sleep 600");
+    expect_failure("two", S102,
+                   "step pulling: less than 1024 bytes came within pull_stall_timeout_ms 1000");
+    fixture_script("installer", OPTIONS "bytes=0; while sleep 0.2; do "
+                                        "echo progress pulling $((bytes += 10)); done");
+    expect_failure("two", S102, "less than 1024 bytes came");
+    TURN_UNTIL(fixture.loop, nothing_is_left());
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_no_stall)
+{
+    struct waiter waiter = { 0 };
+
+    fixture_open(SETTINGS "    pull_stall_timeout_ms: 1000\n");
+    fixture_script("installer",
+                   OPTIONS "for bytes in 0 4000 8000; do "
+                           "echo progress pulling $bytes; sleep 0.5; done; "
+                           "echo progress unpacking 0; sleep 1.2; echo x >$dir/x; echo done");
+    get(&waiter, "two");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    give_back(&waiter);
+    fixture_close();
+}
+END_TEST
+
+START_TEST(test_no_stall_on_the_own_disk)
+{
+    struct waiter waiter = { 0 };
+
+    fixture_open(SETTINGS "    pull_stall_timeout_ms: 1000\n");
+    fixture_script("installer",
+                   OPTIONS "echo progress pulling 0; sleep 1.2; echo x >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    give_back(&waiter);
     fixture_close();
 }
 END_TEST
@@ -419,6 +469,32 @@ START_TEST(test_damaged_image_is_missing)
     await(&waiter);
     ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
     ck_assert_uint_eq(starts(), 2);
+    give_back(&waiter);
+    fixture_close();
+}
+END_TEST
+
+/* Whoever put them there. */
+START_TEST(test_fifos_are_not_waited_for)
+{
+    static const char *const names[] = { "image.json", "SHA256SUMS", "checked", "x" };
+    struct waiter waiter = { 0 };
+    char path[512];
+
+    fixture_open(SETTINGS);
+    fixture_script("installer", OPTIONS "echo $source >$dir/x; echo done");
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        get(&waiter, "one");
+        await(&waiter);
+        ck_assert_msg(waiter.image != NULL, "%s: %s", names[i], waiter.message);
+        (void)snprintf(path, sizeof(path), "%s/%s", waiter.image->directory, names[i]);
+        give_back(&waiter);
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_int_eq(mkfifo(path, 0600), 0);
+    }
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
     give_back(&waiter);
     fixture_close();
 }
@@ -626,6 +702,10 @@ int main(void)
         test_no_installer,
         test_bad_source,
         test_timeout,
+        test_stall,
+        test_no_stall,
+        test_no_stall_on_the_own_disk,
+        test_fifos_are_not_waited_for,
         test_auto_install_off,
         test_changed_source_is_missing,
         test_damaged_image_is_missing,

@@ -91,6 +91,19 @@ START_TEST(test_last_errors)
 }
 END_TEST
 
+START_TEST(test_errors_are_text)
+{
+    static const char odd[] = "name \x1b[31m\0\r\x7f\xff\xc3 \xe2\xa8\xaf";
+    struct install_errors errors = { 0 };
+
+    install_errors_take(&errors, odd, sizeof(odd) - 1);
+    ck_assert_str_eq(install_errors_text(&errors),
+                     "name ?[31m???\xef\xbf\xbd\xef\xbf\xbd \xe2\xa8\xaf");
+    ck_assert_str_eq(install_errors_text(&errors), install_errors_text(&errors));
+    install_errors_done(&errors);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("install_output");
@@ -102,6 +115,7 @@ int main(void)
     tcase_add_loop_test(test_case, test_outputs, 0, sizeof(outputs) / sizeof(outputs[0]));
     tcase_add_test(test_case, test_long_lines_are_ignored);
     tcase_add_test(test_case, test_last_errors);
+    tcase_add_test(test_case, test_errors_are_text);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
