@@ -21,6 +21,14 @@ static uint64_t growth_of(const struct sandbox *sandbox, const struct backend_op
     return used_bytes < limit_bytes ? limit_bytes - used_bytes : 0;
 }
 
+/* What disk_promise_percent would have to be. */
+static uint64_t percent_for(uint64_t needed_bytes, uint64_t free_bytes)
+{
+    uint64_t percent_bytes = free_bytes / 100 > 0 ? free_bytes / 100 : 1;
+
+    return (needed_bytes + percent_bytes - 1) / percent_bytes;
+}
+
 int disk_room_judge(const struct adapter_settings *settings, const char *directory,
                     uint64_t needed_bytes, size_t count, uint64_t free_bytes,
                     struct sandbox_error *err)
@@ -32,9 +40,10 @@ int disk_room_judge(const struct adapter_settings *settings, const char *directo
     return sandbox_error_set(
         err, S400,
         "max_disk_mb %u: the writable layers of %zu sandboxes, this one included, may grow by "
-        "%" PRIu64 " MiB, and %s has %" PRIu64 " MiB free (disk_promise_percent %u)",
-        settings->max_disk_mb, count, needed_bytes / MIB, directory, free_bytes / MIB,
-        settings->disk_promise_percent);
+        "%" PRIu64 " MiB, and of %" PRIu64 " MiB free in %s %u %% are promised to them; set a "
+        "smaller max_disk_mb, or disk_promise_percent to %" PRIu64,
+        settings->max_disk_mb, count, needed_bytes / MIB, free_bytes / MIB, directory,
+        settings->disk_promise_percent, percent_for(needed_bytes, free_bytes));
 }
 
 int disk_room_check(struct adapter *adapter, const struct adapter_settings *settings,

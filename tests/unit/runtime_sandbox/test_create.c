@@ -149,7 +149,8 @@ START_TEST(test_judgement_of_room)
                      -1);
     ck_assert_int_eq(err.code, S400);
     ck_assert_ptr_nonnull(strstr(err.message, "max_disk_mb 100: the writable layers of 10"));
-    ck_assert_ptr_nonnull(strstr(err.message, "/x has 1000 MiB free"));
+    ck_assert_ptr_nonnull(strstr(err.message, "of 1000 MiB free in /x 100 % are promised"));
+    ck_assert_ptr_nonnull(strstr(err.message, "disk_promise_percent to 101"));
     sandbox_error_done(&err);
     settings.disk_promise_percent = 200;
     ck_assert_int_eq(disk_room_judge(&settings, "/x", 2000 * mib, 20, 1000 * mib, &err), 0);
