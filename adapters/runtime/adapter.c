@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "catalog.h"
 #include "channel.h"
 #include "handlers.h"
 #include "idempotency.h"
@@ -69,6 +70,10 @@ static void log_odd_settings(const struct adapter_settings *settings)
                   log_text("key", "max_concurrent_exec_per_sandbox"));
     if (settings->max_exec_timeout_ms == 0)
         log_event(LOG_WARN, "setting_acts_as_1", log_text("key", "max_exec_timeout_ms"));
+    for (size_t i = 0; i < settings->image_allowlist.count; i++)
+        if (!catalog_source(settings, settings->image_allowlist.items[i]))
+            log_event(LOG_WARN, "image_allowlist_names_no_image",
+                      log_text("image", settings->image_allowlist.items[i]));
     for (size_t i = 0; i < settings->per_image_caps.count; i++) {
         const struct setting_cap *cap = &settings->per_image_caps.items[i];
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "image_file.h"
+#include "image_lock.h"
 #include "image_remove.h"
 #include "image_seal.h"
 
@@ -22,17 +23,7 @@ static bool is_digest(const char *name)
            strspn(name, "0123456789abcdef") == HASH_SHA256_HEX_BYTES - 1;
 }
 
-/* An exclusive lock, if it can be had at once: its descriptor. -EWOULDBLOCK, other -errno. */
-static int lock_file(const char *path, int flags)
-{
-    _cleanup_close_ int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return -errno;
-    return take_fd(&fd);
-}
-
-/* The same for what its users hold. */
+/* What its users hold, if it can be had at once: its descriptor. -EWOULDBLOCK, other -errno. */
 static int lock_user_file(const char *image_directory)
 {
     _cleanup_close_ int fd = image_part_open(image_directory, IMAGE_FILE_NAME);
@@ -157,22 +148,31 @@ const struct disk_image *disk_images_find(const struct disk_images *images, cons
 
 /* Removing. */
 
-int disk_image_retire(const char *directory, const char *digest, char **ret_path)
+/* The lock of its installs is had. */
+static int retire_locked(const char *path, char **ret_path)
 {
-    _cleanup_free_ char *path = NULL, *lock_path = NULL;
-    _cleanup_close_ int install_fd = -1, user_fd = -1;
+    _cleanup_close_ int user_fd = lock_user_file(path);
 
-    if (asprintf(&path, "%s/%s", directory, digest) < 0)
-        path = NULL;
-    if (asprintf(&lock_path, "%s/%s.lock", directory, digest) < 0)
-        lock_path = NULL;
-    if (!path || !lock_path)
-        return -ENOMEM;
-    install_fd = lock_file(lock_path, O_RDWR | O_CREAT);
-    if (install_fd < 0)
-        return install_fd == -EWOULDBLOCK ? -EAGAIN : install_fd;
-    user_fd = lock_user_file(path);
     if (user_fd < 0 && user_fd != -ENOENT && user_fd != -EBADMSG) /* without: no users */
         return user_fd == -EWOULDBLOCK ? -EBUSY : user_fd;
     return image_move_aside(path, ret_path);
+}
+
+int disk_image_retire(const char *directory, const char *digest, char **ret_path)
+{
+    _cleanup_free_ char *path = NULL, *lock_path = NULL;
+    int install_fd, ret;
+
+    if (asprintf(&path, "%s/%s", directory, digest) < 0)
+        path = NULL;
+    if (asprintf(&lock_path, "%s/%s" IMAGE_LOCK_MARK, directory, digest) < 0)
+        lock_path = NULL;
+    if (!path || !lock_path)
+        return -ENOMEM;
+    install_fd = image_lock_take(lock_path);
+    if (install_fd < 0)
+        return install_fd == -EWOULDBLOCK ? -EAGAIN : install_fd;
+    ret = retire_locked(path, ret_path);
+    image_lock_give(lock_path, path, install_fd);
+    return ret;
 }

@@ -7,16 +7,15 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "codec.h"
 #include "image_file.h"
+#include "image_lock.h"
 #include "image_remove.h"
 #include "image_seal.h"
 #include "install_child.h"
@@ -63,7 +62,7 @@ struct image_install {
 
     struct install_plan plan;
     char *temporary; /* NULL: none */
-    int lock_fd;
+    int lock_fd;     /* -1: not had yet */
 
     struct install_child child; /* of the present step */
     struct buf identity;        /* of what is checked */
@@ -92,7 +91,8 @@ static void install_free(struct image_install *install)
     loop_timer_free(install->timer);
     install_stall_done(&install->stall);
     install_child_done(&install->child);
-    closep(&install->lock_fd); /* gives the lock back */
+    if (install->lock_fd >= 0)
+        image_lock_give(install->plan.lock_path, install->plan.directory, install->lock_fd);
     buf_done(&install->identity);
     install_plan_done(&install->plan);
     free(install->temporary);
@@ -314,17 +314,16 @@ static void install_try_lock(struct image_install *install)
     const char *const argv[] = { "flock", "--exclusive", install->plan.lock_path, "true",
                                  NULL };
 
-    closep(&install->lock_fd);
-    install->lock_fd = open(install->plan.lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                            0600);
-    if (install->lock_fd < 0)
-        install_fail(install, "%s: %s", install->plan.lock_path, strerror(errno));
-    else if (flock(install->lock_fd, LOCK_EX | LOCK_NB) == 0)
+    int fd = image_lock_take(install->plan.lock_path);
+
+    if (fd >= 0) {
+        install->lock_fd = fd;
         install_locked(install);
-    else if (errno == EWOULDBLOCK)
+    } else if (fd == -EWOULDBLOCK) {
         install_start(install, argv, false); /* ends when the lock was free */
-    else
-        install_fail(install, "%s: %s", install->plan.lock_path, strerror(errno));
+    } else {
+        install_fail(install, "%s: %s", install->plan.lock_path, strerror(-fd));
+    }
 }
 
 static void on_begin(void *ctx)

@@ -3,12 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "codec.h"
+#include "image_lock.h"
 #include "log.h"
 #include "proc.h"
 
@@ -109,19 +108,26 @@ int image_move_aside(const char *path, char **ret_path)
     return 0;
 }
 
-static bool lock_is_free(int directory_fd, const char *digest, size_t digest_size)
+/* Of the image DIGEST; a lock file that nobody needs any more goes. */
+static bool lock_is_free(const char *directory, const char *digest, size_t digest_size)
 {
-    char name[256];
-    _cleanup_close_ int fd = -1;
+    _cleanup_free_ char *path = NULL, *lock_path = NULL;
+    int fd = -1;
 
-    if (snprintf(name, sizeof(name), "%.*s.lock", (int)digest_size, digest) >=
-        (int)sizeof(name))
+    if (asprintf(&path, "%s/%.*s", directory, (int)digest_size, digest) < 0)
+        path = NULL;
+    if (asprintf(&lock_path, "%s/%.*s" IMAGE_LOCK_MARK, directory, (int)digest_size, digest) <
+        0)
+        lock_path = NULL;
+    if (path && lock_path)
+        fd = image_lock_take(lock_path);
+    if (fd < 0)
         return false;
-    fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0; /* given back by the close */
+    image_lock_give(lock_path, path, fd);
+    return true;
 }
 
-static bool is_leftover(int directory_fd, const char *name, const char *own_digest)
+static bool is_leftover(const char *directory, const char *name, const char *own_digest)
 {
     const char *mark = strstr(name, IMAGE_TEMPORARY_MARK);
     size_t digest_size = mark ? (size_t)(mark - name) : 0;
@@ -131,7 +137,16 @@ static bool is_leftover(int directory_fd, const char *name, const char *own_dige
     if (own_digest && strlen(own_digest) == digest_size &&
         strncmp(name, own_digest, digest_size) == 0)
         return true;
-    return lock_is_free(directory_fd, name, digest_size);
+    return lock_is_free(directory, name, digest_size);
+}
+
+/* Those of images that are gone, by an older version or a killed process. */
+static void sweep_lock(const char *directory, const char *name)
+{
+    const char *mark = strstr(name, IMAGE_LOCK_MARK);
+
+    if (mark && mark > name && !mark[strlen(IMAGE_LOCK_MARK)])
+        (void)lock_is_free(directory, name, (size_t)(mark - name)); /* for what it takes away */
 }
 
 static int list_leftovers(const char *path, const char *own_digest, struct text_list *ret_paths)
@@ -143,7 +158,9 @@ static int list_leftovers(const char *path, const char *own_digest, struct text_
     while (ret == 0 && ret_paths->count < LEFTOVERS_MAX && (entry = readdir(directory))) {
         _cleanup_free_ char *leftover = NULL;
 
-        if (!is_leftover(dirfd(directory), entry->d_name, own_digest))
+        if (!own_digest)
+            sweep_lock(path, entry->d_name);
+        if (!is_leftover(path, entry->d_name, own_digest))
             continue;
         if (asprintf(&leftover, "%s/%s", path, entry->d_name) < 0) {
             leftover = NULL;

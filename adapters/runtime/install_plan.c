@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "image_lock.h"
+
 /* What only the installer needs. */
 static int copy_source(struct install_plan *plan, const struct image_install_spec *spec)
 {
@@ -41,7 +43,8 @@ int install_plan_copy(struct install_plan *plan, const struct image_install_spec
     plan->flags = spec->flags;
     if (asprintf(&plan->directory, "%s/%s", spec->images_directory, spec->digest) < 0)
         plan->directory = NULL;
-    if (asprintf(&plan->lock_path, "%s/%s.lock", spec->images_directory, spec->digest) < 0)
+    if (asprintf(&plan->lock_path, "%s/%s" IMAGE_LOCK_MARK, spec->images_directory,
+                 spec->digest) < 0)
         plan->lock_path = NULL;
     return ret == 0 && plan->image && plan->source_text && plan->images_directory &&
                    plan->digest && plan->directory && plan->lock_path

@@ -28,6 +28,12 @@ registry() {
 }
 # shellcheck disable=SC2317 # called through eventually
 curl_quietly() { (exec 7<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+# slow PORT BYTES: the first registry through a proxy that trickles after so many bytes of an answer.
+slow() {
+    python3 "$(dirname "$0")/../support/slow_proxy.py" "$1" 5000 "$2" &
+    registries+=($!)
+    eventually 20 curl_quietly "$1"
+}
 end_registries() { kill -CONT "${registries[@]}"; kill -KILL "${registries[@]}"; } 2>/dev/null
 
 # put LAYOUT REFERENCE: the image t of a layout goes into a registry.
@@ -44,13 +50,17 @@ settings=(
     "  other: '127.0.0.1:5000/other-machine:1'"
     "  remote: '127.0.0.2:5000/own:1'"
     "  closed: '127.0.0.1:5001/closed:1'"
+    "  slow: '127.0.0.1:5002/large'"
+    "  slower: '127.0.0.1:5003/large'"
     "  saved: 'docker-archive:$work/saved.tar'"
     "  tree: 'rootfs:$work/tree'"
 )
 # again [LINE...]: the programs anew, with further settings.
 again() {
     stop_router
-    start sandbox-qemu "${settings[@]}" "$@"
+    write_config sandbox-qemu "${settings[@]}" "$@"
+    sed -i 's/image_allowlist: .*/image_allowlist: [python, nosuch]/' "$work/config.yaml"
+    start_router "$work/config.yaml" listening bound
 }
 pull() { iii trigger --timeout-ms 60000 sandbox-qemu::image::pull "image=$1" "${@:2}" 2>&1; }
 installed() { pull "$@" | jq -r .installed; }
@@ -92,6 +102,8 @@ echo "user:$hash" >"$work/htpasswd"
 registry 5001 "$work/closed" "auth: {htpasswd: {realm: own, path: $work/htpasswd}}"
 registries+=("$registry_pid")
 trap end_registries EXIT
+slow 5002 1000000
+slow 5003 100
 
 again
 # Every form of source.
@@ -129,6 +141,18 @@ ok "and nothing of it stays" nothing_under_way
 cp "$work/blob" "$blob"
 is "it heals on retry" "$(installed broken)" true
 
+# Registries that trickle, in a layer and in the first answer: they end long before pull_timeout_ms.
+again "pull_stall_timeout_ms: 2000"
+for image in slow slower; do
+    began=$SECONDS
+    like "S102, a registry that is $image" "$(pull "$image" | message)" \
+        "^S102 .*step pulling: less than 2048 bytes came within pull_stall_timeout_ms 2000$"
+    ok "soon" test $((SECONDS - began)) -le 30
+done
+ok "nothing of it stays" eventually 10 nothing_under_way
+is "a registry that answers is not affected" "$(installed large)" true
+rm -rf "${cache:?}/images"
+
 # A registry that does not answer.
 again "pull_timeout_ms: 1500"
 kill -STOP "${registries[0]}"
@@ -137,6 +161,8 @@ like "S102, a slow registry" "$(pull large | message)" \
 ok "nothing of it stays" eventually 10 nothing_under_way
 # All who want the same image share one install.
 again
+begun() { grep -c 'image_install_begun.*image=.*large' "$work/log"; }
+begun_before=$(begun)
 for i in 1 2 3; do
     pull large >"$work/shared-$i" &
     pulls[i]=$!
@@ -147,7 +173,7 @@ kill -CONT "${registries[0]}"
 wait "${pulls[@]}"
 is "three who wait get the same" \
     "$(jq -r .digest "$work"/shared-? | sort | uniq -c | awk '{ print $1 }')" 3
-is "of one install" "$(grep -c 'image_install_begun.*image=.*large' "$work/log")" 2 # the slow one
+is "of one install" $(($(begun) - begun_before)) 1
 
 # A registry that wants a password.
 like "S102, a closed registry" "$(pull closed | message)" "^S102 .*(unauthorized|authentication required)"
@@ -155,6 +181,9 @@ skopeo login --tls-verify=false -u user -p "$password" 127.0.0.1:5001 >/dev/null
 put "$work/own" 127.0.0.1:5001/closed:1
 is "with its password it opens" "$(installed closed)" true
 ok "which nobody is told" sh -c "! grep -F '$password' '$work/log'"
+
+# A name in the allowlist that is no image stops nobody, and is told.
+ok "an allowed image that is none is logged" grep -q 'image_allowlist_names_no_image.*image=.*nosuch' "$work/log"
 
 # One byte, on the disk.
 image=$cache/images/$(digest large)/root.erofs
@@ -223,5 +252,30 @@ rm -rf "$large"
 is "and it heals" "$(installed large)" true
 ok "and nothing stays" eventually 10 nothing_under_way
 is "of any image" "$(iii trigger sandbox-qemu::image::verify | jq .damaged)" false
+
+# All operations at once, for a while: each is answered as documented, and what is there is whole.
+operate() { iii trigger --timeout-ms 60000 "sandbox-qemu::image::$1" "${@:2}"; }
+jobs=()
+for job in 1 2; do
+    { for _ in {1..8}; do operate pull image=large 2>&1; done >"$work/at-once-pull-$job"; } &
+    jobs+=($!)
+done
+{ for _ in {1..8}; do operate pull image=large anew=true 2>&1; done >"$work/at-once-anew"; } &
+jobs+=($!)
+{ for _ in {1..30}; do operate rm image=large 2>&1; done >"$work/at-once-rm"; } &
+jobs+=($!)
+{ for _ in {1..30}; do operate prune max_mb=0 2>&1; done >"$work/at-once-prune"; } &
+jobs+=($!)
+{ for _ in {1..15}; do operate verify 2>&1; done >"$work/at-once-verify"; } &
+jobs+=($!)
+wait "${jobs[@]}"
+is "every pull is answered with an image" \
+    "$(sed 's/^Error: //' "$work"/at-once-pull-* "$work/at-once-anew" | jq -r 'if .digest then "image" else .code end' | sort | uniq -c | xargs)" "24 image"
+is "and the rest well, or as busy or not there" \
+    "$(sed 's/^Error: //' "$work"/at-once-{rm,prune,verify} | jq -r '.code // "well"' | sort -u | xargs)" "S001 well"
+is "nothing was ever damaged" "$(sed 's/^Error: //' "$work/at-once-verify" | jq -s 'any(.[]; .damaged)')" false
+ok "what is there is whole" finished_are_right
+ok "and nothing stays" eventually 10 nothing_under_way
+ok "nor a lock of what is gone" test "$(find "$cache/images" -name '*.lock' | wc -l)" -le "$(folders | wc -l)"
 end_registries
 finish

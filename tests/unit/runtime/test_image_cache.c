@@ -2,9 +2,11 @@
  * scripts as installers. */
 #include "fixture.h"
 #include "image_cache.h"
+#include "image_lock.h"
 #include "unit.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -657,6 +659,72 @@ START_TEST(test_another_process_installs)
 }
 END_TEST
 
+static unsigned lock_files(void)
+{
+    char command[256];
+    unsigned found = 0;
+    FILE *pipe;
+
+    (void)snprintf(command, sizeof(command), "find %s/cache/images -name '*.lock' | wc -l",
+                   fixture.directory);
+    pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    ck_assert_int_eq(fscanf(pipe, "%u", &found), 1);
+    (void)pclose(pipe);
+    return found;
+}
+
+/* They stay as long as there is something to lock. */
+START_TEST(test_lock_files_go)
+{
+    struct waiter waiter = { 0 };
+    char command[512];
+
+    fixture_prepare(SETTINGS);
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p %s/cache/images && cd %s/cache/images && touch aa.lock bb.lock && "
+                   "mkdir bb",
+                   fixture.directory, fixture.directory);
+    ck_assert_int_eq(system(command), 0);
+    fixture_start_adapter();
+    ck_assert_uint_eq(lock_files(), 1); /* that of bb */
+    fixture_script("installer", OPTIONS "exit 1");
+    expect_failure("one", S102, "exited with 1");
+    TURN_UNTIL(fixture.loop, nothing_is_left());
+    TURN_UNTIL(fixture.loop, lock_files() == 1);
+    fixture_script("installer", OPTIONS "echo x >$dir/x; echo done");
+    get(&waiter, "one");
+    await(&waiter);
+    ck_assert_msg(waiter.image != NULL, "%s", waiter.message);
+    ck_assert_uint_eq(lock_files(), 2);
+    give_back(&waiter);
+    fixture_close();
+}
+END_TEST
+
+/* Whoever waited for a file that its holder then took away locks the one that has the name. */
+START_TEST(test_lock_of_a_file_that_went)
+{
+    char path[128];
+    int fd, taken;
+
+    fixture_prepare(SETTINGS);
+    (void)snprintf(path, sizeof(path), "%s/x.lock", fixture.directory);
+    fd = image_lock_take(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(image_lock_take(path), -EWOULDBLOCK);
+    image_lock_give(path, "/nonexistent", fd);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    taken = image_lock_take(path);
+    ck_assert_int_ge(taken, 0);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    image_lock_give(path, fixture.directory, taken); /* its image is there: it stays */
+    ck_assert_int_eq(access(path, F_OK), 0);
+    fixture_start_adapter();
+    fixture_close();
+}
+END_TEST
+
 START_TEST(test_leftovers_are_removed)
 {
     char command[512];
@@ -713,6 +781,8 @@ int main(void)
         test_permission_of_a_later_one,
         test_anew,
         test_another_process_installs,
+        test_lock_files_go,
+        test_lock_of_a_file_that_went,
         test_leftovers_are_removed,
         test_end_while_installing,
     };
