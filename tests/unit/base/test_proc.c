@@ -253,16 +253,23 @@ START_TEST(test_dies_with_parent)
 }
 END_TEST
 
+/* The least of many: what else runs on the machine adds to some and takes from none. */
 static double spawn_ms(struct proc_spec *spec)
 {
-    struct timespec before, after;
+    double least_ms = 1e9;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &before);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 40; i++) {
+        struct timespec before, after;
+        double ms;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &before);
         ck_assert_int_eq(spawn_only(spec, "true"), 0);
-    (void)clock_gettime(CLOCK_MONOTONIC, &after);
-    return (double)(after.tv_sec - before.tv_sec) * 1e3 +
-           (double)(after.tv_nsec - before.tv_nsec) / 1e6;
+        (void)clock_gettime(CLOCK_MONOTONIC, &after);
+        ms = (double)(after.tv_sec - before.tv_sec) * 1e3 +
+             (double)(after.tv_nsec - before.tv_nsec) / 1e6;
+        least_ms = ms < least_ms ? ms : least_ms;
+    }
+    return least_ms;
 }
 
 /* Copying the page tables of 512 MiB costs several ms each time; lending them costs nothing. */
@@ -280,7 +287,7 @@ START_TEST(test_big_process_spawns_fast)
         (void)*(volatile uint8_t *)(memory +
                                     i); /* maps the zero page: many entries, no memory */
     big_ms = spawn_ms(&spec);
-    ck_assert_msg(big_ms < 4 * small_ms + 20, "%.1f ms small, %.1f ms big", small_ms, big_ms);
+    ck_assert_msg(big_ms < 4 * small_ms + 1, "%.2f ms small, %.2f ms big", small_ms, big_ms);
     ck_assert_int_eq(munmap(memory, size), 0);
 }
 END_TEST
