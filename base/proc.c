@@ -291,6 +291,19 @@ int proc_pidfd_signal(int pidfd, int signal_number)
     return syscall(SYS_pidfd_send_signal, pidfd, signal_number, NULL, 0) < 0 ? -errno : 0;
 }
 
+int proc_hold_standard_fds(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDONLY); /* the lowest that is free */
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd < 0)
+        return -errno;
+    closep(&fd);
+    return 0;
+}
+
 const char *proc_self_directory(void)
 {
     static char directory[PROC_PATH_MAX];

@@ -46,5 +46,10 @@ int proc_find(const char *name, char ret_path[PROC_PATH_MAX]);
 int proc_pidfd_open(pid_t pid);
 int proc_pidfd_signal(int pidfd, int signal_number);
 
+/* Puts /dev/null, which gives nothing and takes nothing, where 0, 1 or 2 is closed: else the
+ * next descriptor that is opened lies there, to be taken for standard input or written to. The
+ * first thing that a main() does. 0 or -errno. */
+int proc_hold_standard_fds(void);
+
 /* The program's own folder (for finding siblings); static storage, NULL on failure. */
 const char *proc_self_directory(void);

@@ -13,6 +13,7 @@
 #include "front_web.h"
 #include "memory.h"
 #include "options.h"
+#include "proc.h"
 #include "ready.h"
 #include "router_limits.h"
 #include "runtime_dir.h"
@@ -235,6 +236,8 @@ int main(int argc, char **argv)
 {
     struct options options;
 
+    if (proc_hold_standard_fds() < 0)
+        return EXIT_FAILURE; /* there may be nowhere to say it */
     switch (options_parse(argc, argv, &options)) {
     case OPTIONS_DONE:
         return EXIT_SUCCESS;

@@ -7,6 +7,7 @@
 #include "adapter.h"
 #include "backend.h"
 #include "log.h"
+#include "proc.h"
 #include "version.h"
 
 #define EXIT_USAGE 2
@@ -163,8 +164,11 @@ int adapter_main(int argc, char **argv, const struct backend_ops *ops)
     struct adapter *adapter = NULL;
     char error[ADAPTER_ERROR_MAX];
     struct command_line line;
-    int code = parse_command_line(argc, argv, program, &line);
+    int code;
 
+    if (proc_hold_standard_fds() < 0)
+        return EXIT_FAILURE; /* there may be nowhere to say it */
+    code = parse_command_line(argc, argv, program, &line);
     if (code >= 0)
         return code;
     log_init(program, line.log_format, line.log_level);

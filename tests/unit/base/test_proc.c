@@ -303,6 +303,48 @@ START_TEST(test_self_directory)
 }
 END_TEST
 
+/* Closes STANDARD, holds it, and gives back what it was. */
+static void hold(int standard, void (*check)(int standard))
+{
+    int saved = fcntl(standard, F_DUPFD_CLOEXEC, 3);
+
+    ck_assert_int_ge(saved, 3);
+    ck_assert_int_eq(close(standard), 0);
+    ck_assert_int_eq(proc_hold_standard_fds(), 0);
+    check(standard);
+    ck_assert_int_eq(dup2(saved, standard), standard);
+    closep(&saved);
+}
+
+static void gives_nothing(int standard)
+{
+    char byte;
+
+    ck_assert_int_eq(read(standard, &byte, 1), 0);
+}
+
+static void takes_nothing(int standard)
+{
+    ck_assert_int_eq(write(standard, "x", 1), -1);
+    ck_assert_int_eq(errno, EBADF);
+}
+
+START_TEST(test_standard_fds_are_held)
+{
+    int before, after;
+
+    hold(STDIN_FILENO, gives_nothing);
+    hold(STDOUT_FILENO, takes_nothing);
+    hold(STDERR_FILENO, takes_nothing);
+    before = dup(STDIN_FILENO);
+    ck_assert_int_eq(proc_hold_standard_fds(), 0);
+    after = dup(STDIN_FILENO);
+    ck_assert_int_eq(after, before + 1); /* those that are open stay, nothing is left open */
+    closep(&before);
+    closep(&after);
+}
+END_TEST
+
 /* In the loop. */
 
 static void spawn_child(struct loop *loop, const char *command, struct ended *ended)
@@ -417,4 +459,5 @@ END_TEST
 UNIT_MAIN("proc", test_environment_and_directory, test_only_listed_descriptors,
           test_descriptors_swap, test_signals_are_default, test_new_session, test_failures,
           test_before_exec_has_a_copy, test_dies_with_parent, test_big_process_spawns_fast,
-          test_self_directory, test_children, test_process_of_another, test_signals)
+          test_self_directory, test_standard_fds_are_held, test_children,
+          test_process_of_another, test_signals)
