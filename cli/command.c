@@ -9,6 +9,7 @@
 #include "output.h"
 #include "suggest.h"
 #include "usage.h"
+#include "utf8.h"
 
 /* The tree. */
 
@@ -122,6 +123,27 @@ static void join_tail(struct option_rest *rest)
     rest->has_command = false;
 }
 
+/* What a call carries is UTF-8: any other text would reach the sandbox as another one. Words of
+ * TAIL_WORDS are looked at where they are read, local paths may have any bytes. */
+static bool may_have_any_bytes(const struct command *self, const struct word_row *row)
+{
+    return self->tail == TAIL_WORDS || row->kind == WORD_LOCAL;
+}
+
+static int check_program(const struct command *self, const struct option_rest *rest)
+{
+    if (self->tail == TAIL_PROGRAM && rest->command_count == 0)
+        return command_misused(self, "-- CMD... is missing");
+    if (self->tail == TAIL_NONE && rest->has_command)
+        return command_misused(self, "nothing may stand behind --");
+    for (size_t i = 0; i < rest->command_count; i++) {
+        if (!utf8_valid(rest->command[i], strlen(rest->command[i])))
+            return command_misused(self, "word %zu behind --, %s: is not UTF-8", i + 1,
+                                   rest->command[i]);
+    }
+    return EXIT_CODE_DONE;
+}
+
 static int check_words(const struct command *self, const struct option_rest *rest)
 {
     const struct word_row *row = self->words;
@@ -132,15 +154,14 @@ static int check_words(const struct command *self, const struct option_rest *res
                                    rest->words[i]);
         if (!row->kind)
             return command_misused(self, "unexpected word %s", rest->words[i]);
+        if (!may_have_any_bytes(self, row) &&
+            !utf8_valid(rest->words[i], strlen(rest->words[i])))
+            return command_misused(self, "%s %s: is not UTF-8", row->name, rest->words[i]);
         row += !row->repeated;
     }
     if (row->kind && !row->repeated)
         return command_misused(self, "%s is missing", row->name);
-    if (self->tail == TAIL_PROGRAM && rest->command_count == 0)
-        return command_misused(self, "-- CMD... is missing");
-    if (self->tail == TAIL_NONE && rest->has_command)
-        return command_misused(self, "nothing may stand behind --");
-    return EXIT_CODE_DONE;
+    return check_program(self, rest);
 }
 
 static int no_memory(void)

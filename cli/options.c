@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "suggest.h"
+#include "utf8.h"
 
 static int complain(struct buf *ret_error, const char *format, ...) _printf_(2, 3);
 static int complain(struct buf *ret_error, const char *format, ...)
@@ -92,6 +93,8 @@ static int store_text(const struct option_row *row, char *text, void *place,
 {
     struct option_texts *texts = place;
 
+    if (!row->any_bytes && !utf8_valid(text, strlen(text)))
+        return complain(ret_error, "--%s %s: is not UTF-8", row->name, text);
     if (row->kind == OPTION_TEXT) {
         *(const char **)place = text;
         return 0;

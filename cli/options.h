@@ -35,6 +35,7 @@ struct option_row {
     const char *value; /* how the usage calls it: "HOST"; NULL for a flag */
     const char *text;
     uint64_t min, max;
+    bool any_bytes; /* OPTION_TEXT: whom it is for looks at it; all others are UTF-8 */
 };
 
 /* Tables may share their last rows. */

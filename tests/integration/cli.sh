@@ -28,6 +28,12 @@ run 2 "no function" iii trigger
 run 2 "an unknown option" iii trigger --prot 1 f
 run 2 "run without a command" iii sandbox run python
 run 2 "a wrong environment" iii sandbox create python -e novalue
+run 2 "a program's word that is not UTF-8" iii sandbox run python -- ls $'/tmp/\xff'
+like "it is named" "$err" $'word 2 behind --, /tmp/\xff: is not UTF-8'
+run 2 "an option that is not UTF-8" iii sandbox create python -e $'A=\xff'
+like "it is named" "$err" $'--env A=\xff: is not UTF-8'
+run 2 "a path in a sandbox that is not UTF-8" iii sandbox upload x "$0" $'/tmp/\xff'
+like "it is named" "$err" $'REMOTE /tmp/\xff: is not UTF-8'
 run 0 "help" iii sandbox run --help
 run 0 "help of a function" iii trigger sandbox::fs::write -h
 like "it has the fields" "$out" "content_b64"
@@ -93,6 +99,11 @@ is "its stderr came apart" "$(cat "$work/err")" e
 exec 7>&- 8<&-
 run 0 "an input that is a file" iii sandbox exec "$id" -- wc -c <"$0"
 is "it came whole" "${out// /}" "$(wc -c <"$0")"
+run 0 "an input that is closed" iii sandbox exec "$id" --timeout 20s -- wc -c <&-
+is "is empty" "${out// /}" 0
+is "an output that is closed is named" \
+    "$(iii sandbox exec "$id" -- echo lost 2>&1 >&- </dev/null)" \
+    "error: cannot write the program's output: Bad file descriptor"
 head -c 3000000 /dev/urandom >"$work/bytes"
 ok "raw bytes pass both ways" \
     bash -c 'iii sandbox exec "$1" -- cat <"$2" | cmp - "$2"' - "$id" "$work/bytes"
@@ -122,6 +133,8 @@ run 1 "a file that is not there" iii sandbox download "$id" /nowhere "$work/noth
 ok "leaves nothing" test ! -e "$work/nothing"
 run 1 "a folder that is not there" iii sandbox upload "$id" "$work/file" /nowhere/x
 like "says so" "$err" '^error: \[S211\]'
+cp "$work/empty" "$work/"$'\xff'
+run 0 "a local name that is not UTF-8" iii sandbox upload "$id" "$work/"$'\xff' /tmp/empty
 run 1 "no local file" iii sandbox upload "$id" "$work/nothing" /tmp/x
 
 # Signals.

@@ -154,6 +154,8 @@ START_TEST(complaints)
         { { "--duration", "4294968s" }, "wants 0 to" },
         { { "-e", "A" }, "--many A: wants NAME=VALUE" },
         { { "-e", "=1" }, "--many =1: wants NAME=VALUE" },
+        { { "--text", "\xff" }, "--text \xff: is not UTF-8" },
+        { { "-e", "A=\xff" }, "--many A=\xff: is not UTF-8" },
     };
     struct values values = { 0 };
     struct option_rest rest;
@@ -221,7 +223,7 @@ int main(void)
     tcase_add_test(tests, two_dashes_end_them);
     tcase_add_test(tests, a_value_may_begin_with_a_dash);
     tcase_add_loop_test(tests, durations, 0, 5);
-    tcase_add_loop_test(tests, complaints, 0, 18);
+    tcase_add_loop_test(tests, complaints, 0, 20);
     tcase_add_test(tests, an_option_repeated_without_end);
     tcase_add_loop_test(tests, suggestions, 0, 8);
     srunner_run_all(runner, CK_NORMAL);
