@@ -195,7 +195,7 @@ static void qemu_stop(struct backend *backend, void (*done)(void *ctx), void *ct
     workers_stop_all(backend->workers, done, ctx);
 }
 
-static const char *const features[] = { "worker", NULL };
+static const char *const features[] = { "worker", "network_activity", NULL };
 
 const struct backend_ops qemu_backend_ops = {
     .open = qemu_open,
