@@ -22,7 +22,9 @@
 #include "proc.h"
 
 #define RELAY "sandbox-relay"
-#define RESTART_MS 1000u
+#define RESTART_MIN_MS 1000u
+#define RESTART_MAX_MS 30000u
+#define LASTING_MS 60000u         /* a relay that lived so long ended for another reason */
 #define RELAY_OPEN_FILES_MAX 1024 /* each connection and each recent name query of a guest */
 #define SOCKET_BUFFER_BYTES (4 * 1024 * 1024) /* some dozens of the largest frames */
 #define MS_A_SECOND 1000u
@@ -38,6 +40,8 @@ struct network {
     int report_fd; /* a byte for each second with payload */
     struct loop_io *report_io;
     struct loop_timer *restart;
+    uint32_t restart_ms; /* the next one's delay */
+    uint64_t started_ms;
     pid_t pid;
     struct loop_child *child;
     bool ipv6;
@@ -117,6 +121,20 @@ static void on_report(void *ctx, uint32_t events)
         loop_io_free(take_ptr(network->report_io)); /* its process ends */
 }
 
+/* A guest may have found how to end it: that costs a process and a line of the log each time.
+ */
+static void restart_later(struct network *network)
+{
+    uint64_t now_ms = loop_now_ms(network->backend->loop);
+
+    if (now_ms - network->started_ms >= LASTING_MS)
+        network->restart_ms = RESTART_MIN_MS;
+    loop_timer_arm(network->restart, network->restart_ms);
+    network->restart_ms *= 2;
+    if (network->restart_ms > RESTART_MAX_MS)
+        network->restart_ms = RESTART_MAX_MS;
+}
+
 static void on_ended(void *ctx, int wait_status)
 {
     struct network *network = ctx;
@@ -130,7 +148,7 @@ static void on_ended(void *ctx, int wait_status)
               log_int("wait_status", wait_status));
     loop_io_free(take_ptr(network->report_io));
     closep(&network->report_fd);
-    loop_timer_arm(network->restart, RESTART_MS);
+    restart_later(network);
 }
 
 /* With the rights of a QEMU, but for the network that it is there for. */
@@ -201,6 +219,7 @@ static int network_start(struct network *network)
     if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
     network->report_fd = pipe_fds[0];
+    network->started_ms = loop_now_ms(network->backend->loop);
     their_fd = pipe_fds[1];
     result = relay_spawn(network, their_fd);
     if (result < 0)
@@ -220,7 +239,7 @@ static void on_restart(void *ctx)
               log_text("error", strerror(-result)));
     closep(&network->report_fd);
     if (!network->child)
-        loop_timer_arm(network->restart, RESTART_MS);
+        restart_later(network);
 }
 
 /* Life. */
@@ -278,6 +297,7 @@ int network_new(struct backend *backend, const char *name, struct network **ret_
         .report_fd = -1,
         .ipv6 = has_ipv6(),
         .private_networks = backend->settings.allow_private_networks,
+        .restart_ms = RESTART_MIN_MS,
         .last_payload = -1,
     };
     list_append(&backend->networks, &network->node);

@@ -2,8 +2,9 @@
  * sandbox-relay at its other end. What its guest may reach is as the settings were when it was
  * made.
  *
- * States: running -> ended (the relay failed; it is started again in a second, the guest's
- * connections are lost) -> running; any -> freed, and gone when the process is reaped. */
+ * States: running -> ended (the relay failed; it is started again, in a second the first time,
+ * the guest's connections are lost) -> running; any -> freed, and gone when the process is
+ * reaped. */
 #pragma once
 
 #include <stdint.h>

@@ -150,7 +150,7 @@ static int add_channels(struct text_list *to)
     return result < 0 ? result : ADD_ALL(to, "-mon", "chardev=qmp,mode=control");
 }
 
-#define INTERFACE "virtio-net-device,mac=" QEMU_MAC ",host_mtu=16384" /* FRAME_MTU */
+#define INTERFACE "virtio-net-device,mac=" QEMU_MAC ",host_mtu=65535" /* FRAME_MTU */
 
 /* The template's interface has no peer: what is behind it is no part of the state. */
 static int add_network(const struct qemu_args_spec *spec, struct text_list *to)

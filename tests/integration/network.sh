@@ -55,6 +55,7 @@ serve() { # LOG ADDRESS HTTP-PORT DNS-PORT [HOW], as add_addresses
 serve "$work/world" :: 80 53
 enter=()
 serve "$work/host" :: 8080 0
+serve "$work/closed" :: 8081 0 # its port is not among host_ports
 serve "$work/names" 127.0.0.1 0 53
 name_servers() { printf 'nameserver %s\n' "$@" >"$work/resolv.conf"; }
 name_servers 127.0.0.1
@@ -111,13 +112,19 @@ ticking=$(create network=true idle_timeout_secs=4)
 connect_for_long "$ticking" tick
 holding=$(create network=true idle_timeout_secs=4)
 connect_for_long "$holding" hold
+for way in clone pool; do
+    ok "machines came out of the $way" grep -q "vm_up .*way=\"$way\"" "$work/log"
+done
 
 # What is open, and what is not: refused at once.
 open='fetch,http://198.51.100.2/hello fetch,http://[2001:db8:1::2]/hello fetch,http://any.test/hello
     fetch,http://10.0.2.2:8080/ fetch,http://[fd5a:6b3c:7e21:1::2]:8080/'
 closed='connect,10.77.0.2,80 connect,169.254.169.254,80 connect,fd77::2,80 connect,198.51.100.1,8080
     connect,2001:db8:1::1,8080 connect,10.77.0.1,8080 connect,10.0.2.2,8081 connect,198.51.100.2,81
-    connect,::ffff:10.77.0.2,80 fetch,http://198.51.100.2/redirect'
+    connect,::ffff:10.77.0.2,80 fetch,http://198.51.100.2/redirect
+    connect,64:ff9b::10.77.0.2,80 connect,2002:0a4d:0002::1,80 connect,64:ff9b:1::1,80 connect,fec0::1,80
+    connect,fd5a:6b3c:7e21:1::2,8081 connect,fe80::2%eth0,8081
+    echo,10.0.2.2,7,1 echo,10.77.0.2,7,1 echo,fd5a:6b3c:7e21:1::2,7,1 echo,198.51.100.1,7,1 echo,169.254.169.254,7,1'
 said=$(run_in "$first" $open)
 for check in $open; do
     expect "$check" "$said" "$check" hello
@@ -125,13 +132,29 @@ done
 said=$(run_in "$first" $closed connect,10.0.2.3,8080 fetch,http://rebind.test/hello \
     fetch,http://rebind.test/hello udp,10.77.0.2,80)
 for check in $closed; do
-    expect "$check is refused" "$said" "$check" ECONNREFUSED
+    case $check in
+    echo,*) answer=ENETUNREACH ;;
+    *) answer=ECONNREFUSED ;;
+    esac
+    expect "$check is refused" "$said" "$check" "$answer"
 done
 expect "a name server serves names alone" "$said" connect,10.0.2.3,8080 ENETUNREACH
 like "a name that points elsewhere the second time leads nowhere" \
     "$(grep rebind <<<"$said" | cut -d ' ' -f 2 | tr '\n' ' ')" '^hello ECONNREFUSED '
+is "odd frames leave the guest" "$(run_in "$first" frames,8081 frames,7 frames,53 frames,69 | grep -c ' 115 ')" 4
+expect "and nothing else suffered" "$(run_in "$first" fetch,http://198.51.100.2/hello)" fetch,http://198.51.100.2/hello hello
+is "no closed port was reached" "$(grep -cv ready "$work/closed")" 0
+is "nor by a datagram, in this machine" "$(grep -c datagram "$work/host")" 0
 like "only what is open was reached" "$(grep 'came to' "$work/world" | sort -u | tr '\n' ' ')" \
     '^came to 198.51.100.2 came to 2001:db8:1::2 $'
+
+# Datagrams of all sizes that IPv4 knows, and nearly all of IPv6.
+echoes='echo,198.51.100.2,7,1 echo,198.51.100.2,7,1473 echo,198.51.100.2,7,20000 echo,198.51.100.2,7,65507
+    echo,2001:db8:1::2,7,1453 echo,2001:db8:1::2,7,20000 echo,2001:db8:1::2,7,65472'
+said=$(run_in "$first" $echoes)
+for check in $echoes; do
+    expect "$check" "$said" "$check" same
+done
 
 # Names: a resolver on this machine's loopback, long answers, many at once.
 said=$(run_in "$first" lookup,big.test lookups,100)
@@ -195,6 +218,19 @@ for way in failing silent; do
 done
 expect "then it is asked at once" "$(run_in "$first" lookup,again.test)" lookup,again.test 1
 
+# More ports than the relay may have sockets; then a relay that is killed with connections open.
+relay=$(pid_of sandbox-relay) # the oldest one
+run_in "$first" scan,198.51.100.2,1500 >"$work/said"
+expect "a port scan ends" "$(cat "$work/said")" scan,198.51.100.2,1500 "done"
+is "and ends no relay" "$(pid_of sandbox-relay)" "$relay"
+iii trigger sandbox::exec "sandbox_id=$first" \
+    "cmd=sh -c 'python3 /guest.py slow,198.51.100.2,64 >/dev/null 2>&1 &'" >/dev/null
+kill -9 "$relay"
+# shellcheck disable=SC2317 # called through eventually
+reaches_out() { run_in "$first" fetch,http://198.51.100.2/hello | grep -q hello; }
+ok "a relay that was killed is started again, with all its sockets free" eventually 30 reaches_out
+is "which is told, once" "$(grep -c relay_ended "$work/log")" 1
+
 # Another resolver, on a private address that is closed otherwise; then one that is down.
 name_servers 10.77.0.2
 # shellcheck disable=SC2317 # called through eventually
@@ -211,18 +247,24 @@ ok "a resolver that is down" eventually 10 is_down
 expect "is an error at once" "$(cat "$work/said")" lookup,down.test gaierror
 
 # Without a network: no interface, no wait.
-quiet=$(create)
+quiet=$(create 'env={"URL":"http://localhost:8080/"}')
 put_guest "$quiet"
-said=$(run_in "$quiet" lookup,any.test connect,198.51.100.2,80)
+said=$(run_in "$quiet" interfaces lookup,any.test connect,198.51.100.2,80)
+expect "no interface" "$said" interfaces lo
+is "localhost stays localhost" "$(iii trigger sandbox::exec "sandbox_id=$quiet" \
+    "cmd=printenv URL" | jq -r .stdout | tr -d '\n')" http://localhost:8080/
 expect "no look-up without a network" "$said" lookup,any.test gaierror
 expect "no connection" "$said" connect,198.51.100.2,80 ENETUNREACH
 
 # Rules that change hold for the machines made afterwards, those of the pool among them.
-sed -i 's/host_ports: \[8080\]/host_ports: []/' "$work/config.yaml"
+sed -i 's/host_ports: \[8080\]/host_ports: [], allow_private_networks: true/' "$work/config.yaml"
 kill -HUP "$(pid_of sandbox-qemu)"
 eventually 5 grep -q settings "$work/log"
 later=$(create network=true)
 put_guest "$later"
 expect "a port is closed for a new sandbox" "$(run_in "$later" connect,10.0.2.2,8080)" connect,10.0.2.2,8080 ECONNREFUSED
 expect "and open for the old one" "$(run_in "$first" connect,10.0.2.2,8080)" connect,10.0.2.2,8080 connected
+expect "private ranges are open" "$(run_in "$later" connect,10.77.0.1,8081)" connect,10.77.0.1,8081 connected
+expect "loopback is not" "$(run_in "$later" connect,10.0.2.2,8081)" connect,10.0.2.2,8081 ECONNREFUSED
+expect "nor are they for the old one" "$(run_in "$first" connect,10.77.0.1,8081)" connect,10.77.0.1,8081 ECONNREFUSED
 finish

@@ -2,11 +2,19 @@
 import errno
 import os
 import socket
+import struct
 import sys
 import threading
 import time
 
 BLOCK = bytearray(1 << 20)
+INTERFACE = next((name for name in os.listdir("/sys/class/net") if name != "lo"), "")
+GATEWAY_V4 = bytes.fromhex("52550a000202")
+V4_TARGETS = ("127.0.0.1", "10.0.2.2", "10.0.2.3", "10.0.2.4", "10.0.2.255", "255.255.255.255",
+              "0.0.0.0", "224.0.0.1", "10.77.0.1", "198.51.100.1")
+V6_TARGETS = ("::1", "::", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::1",
+              "fe80::2", "fe80::3", "fd5a:6b3c:7e21:1::2", "fd5a:6b3c:7e21:1::3",
+              "fd5a:6b3c:7e21:1::77", "fd77::1", "2001:db8:1::1", "ff02::1", "fec0::2")
 
 
 def outcome(function, *arguments):
@@ -32,6 +40,62 @@ def udp(address, port):
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
     sock.sendto(b"x", (address, int(port)))
     return "sent"
+
+
+def echo(address, port, size):
+    """A datagram there and back, whole; connected, so that a refusal is told."""
+    sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+    sock.settimeout(20)
+    six = sock.family == socket.AF_INET6
+    sock.setsockopt(socket.IPPROTO_IPV6 if six else socket.IPPROTO_IP, 25 if six else 11, 1)  # RECVERR
+    sock.connect(socket.getaddrinfo(address, int(port), type=socket.SOCK_DGRAM)[0][4])
+    data = os.urandom(int(size))
+    sock.send(data)
+    return "same" if sock.recv(65536) == data else "another"
+
+
+def interfaces():
+    return "+".join(sorted(os.listdir("/sys/class/net")))
+
+
+def scan(address, ports):
+    """A socket for each of so many ports, over both protocols, and none of them closed."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
+    sockets = []
+    for port in range(1, int(ports) + 1):
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+            sock = socket.socket(socket.AF_INET, kind)
+            sock.setblocking(False)
+            sock.connect_ex((address, port))
+            outcome(sock.send, b"x")
+            sockets.append(sock)
+    return "done"
+
+
+def frames(gateway_port):
+    """What no stack would send: to the gateway's hardware address, by no route of ours."""
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    raw.bind((INTERFACE, 0))
+    own = raw.getsockname()[4]
+    port = struct.pack("!HHHH", 4000, int(gateway_port), 9, 0) + b"x"
+    sent = 0
+    for target in V4_TARGETS:
+        for fragment in (0, 0x2000, 0x1, 0x4000):
+            head = struct.pack("!BBHHHBBH", 0x45, 0, 29, 7, fragment, 64, 17, 0)
+            head += socket.inet_aton("10.0.2.15") + socket.inet_aton(target)
+            total = sum(struct.unpack("!10H", head))
+            total = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+            head = head[:10] + struct.pack("!H", total) + head[12:]
+            sent += raw.send(GATEWAY_V4 + own + b"\x08\x00" + head + port) > 0
+    for target in V6_TARGETS:
+        for next_header in (17, 0, 43, 44, 60):
+            head = struct.pack("!IHBB", 6 << 28, len(port), next_header, 64)
+            head += socket.inet_pton(socket.AF_INET6, "fd5a:6b3c:7e21:1::f")
+            head += socket.inet_pton(socket.AF_INET6, target)
+            sent += raw.send(GATEWAY_V4 + own + b"\x86\xdd" + head + port) > 0
+    return "%d" % sent
 
 
 def lookup(name):

@@ -1,4 +1,4 @@
-"""The other side of network.sh: HTTP on port 80 and DNS on port 53, or where argv says, on all
+"""The other side of network.sh: HTTP on port 80, echo of UDP on 7 and DNS on port 53, or where argv says, on all
 addresses of its namespace or on one. Each connection is logged by the address it came to.
 
     network_server.py LOG ADDRESS HTTP-PORT DNS-PORT [HOW]  a port 0: not that one
@@ -96,6 +96,13 @@ def http(sock):
         run(serve, client)
 
 
+def udp_echo(sock):
+    while True:
+        data, asker = sock.recvfrom(65536)
+        note("datagram")
+        sock.sendto(data, asker)
+
+
 # DNS: only A, by name.
 
 
@@ -137,6 +144,8 @@ def dns_size(query):
 def dns_udp(sock):
     while True:
         query, asker = sock.recvfrom(4096)
+        if len(query) < 17:
+            continue
         reply = answer(query, dns_size(query))
         note("dns udp %d" % len(reply))
         if how != "silent":
@@ -144,7 +153,10 @@ def dns_udp(sock):
 
 
 def dns_tcp_client(client):
-    size = struct.unpack("!H", client.recv(2))[0]
+    head = client.recv(2)
+    if len(head) < 2:
+        return
+    size = struct.unpack("!H", head)[0]
     reply = answer(client.recv(size), 65535)
     note("dns tcp %d" % len(reply))
     client.sendall(struct.pack("!H", len(reply)) + reply)
@@ -159,6 +171,7 @@ def dns_tcp(sock):
 
 if http_port:
     run(http, listen(socket.SOCK_STREAM, http_port))
+    run(udp_echo, listen(socket.SOCK_DGRAM, 7))
 if dns_port:
     run(dns_udp, listen(socket.SOCK_DGRAM, dns_port))
     run(dns_tcp, listen(socket.SOCK_STREAM, dns_port))

@@ -4,6 +4,7 @@
 #include "cleanup.h"
 
 #define ETHERNET_BYTES 14u
+#define ARP_BYTES 28u
 #define IP_BYTES_MIN 20u
 #define IP6_BYTES 40u
 #define TCP_BYTES_MIN 20u
@@ -19,6 +20,7 @@
 #define FRAGMENT_OFFSET 0x1fffu
 #define FRAGMENT_MORE 0x2000u
 
+#define TFTP_PORT 69u /* libslirp would serve files, had it some: it need not even parse it */
 #define DHCP_SERVER_PORT 67u
 #define DHCP_CLIENT_PORT 68u
 #define BROADCAST 0xffffffffu
@@ -113,7 +115,7 @@ void frame_parse(const uint8_t *data, size_t size, struct frame *ret_frame)
     *ret_frame = (struct frame){ .kind = FRAME_OTHER };
     if (size < ETHERNET_BYTES)
         return;
-    if (read16(data + 12) == TYPE_ARP)
+    if (read16(data + 12) == TYPE_ARP && size >= ETHERNET_BYTES + ARP_BYTES)
         ret_frame->kind = FRAME_ARP;
     else if (read16(data + 12) == TYPE_IP)
         parse_ip(data + ETHERNET_BYTES, size - ETHERNET_BYTES, ret_frame);
@@ -158,7 +160,8 @@ bool frame_wanted(const struct frame *frame)
         if (frame_is_dhcp(frame) &&
             address_equal(frame->destination.address, address_v4(BROADCAST)))
             return true;
-        return is_single_machine(frame->destination.address);
+        return frame->destination.port != TFTP_PORT &&
+               is_single_machine(frame->destination.address);
     case FRAME_TCP:
         return is_single_machine(frame->destination.address);
     case FRAME_IP:

@@ -9,10 +9,12 @@
 
 #include "address.h"
 
-/* Of IP in a frame, as the interface tells the guest (qemu_args.c): the fewer frames, the
- * faster. Four of them fit into libslirp's window, which does not scale; with one alone each
- * would wait for a delayed acknowledgement. */
-#define FRAME_MTU 16384u
+/* Of IP in a frame, so that no datagram needs fragments: the largest that libslirp takes. The
+ * guest's interface has the largest that there is (qemu_args.c). */
+#define FRAME_MTU 65520u
+/* Of TCP: the fewer frames, the faster. Four of them fit into libslirp's window, which does not
+ * scale; with one alone each would wait for a delayed acknowledgement. */
+#define FRAME_TCP_MTU 16384u
 
 enum frame_kind {
     FRAME_OTHER, /* not for us */
@@ -45,8 +47,9 @@ void frame_parse(const uint8_t *data, size_t size, struct frame *ret_frame);
 
 bool frame_is_dhcp(const struct frame *frame);
 
-/* Whether the stack behind gets to see it: TCP and UDP to a single machine, what finds
- * neighbours, DHCP's broadcast. Not fragments, which it would have to keep and search: a guest
- * sends none, unless it makes its interface's MTU smaller than a datagram. Where TCP and UDP
- * may lead is judged when they lead there (gate.h), for the guest is to be told. */
+/* Whether the stack behind gets to see it: TCP and UDP to a single machine (but TFTP, which it
+ * would serve itself), what finds neighbours, DHCP's broadcast. Not fragments, which it would
+ * have to keep and search: a guest sends none, unless it makes its interface's MTU smaller than
+ * a datagram. Where TCP and UDP may lead is judged when they lead there (gate.h), for the guest
+ * is to be told. */
 bool frame_wanted(const struct frame *frame);

@@ -225,7 +225,7 @@ static Slirp *relay_slirp(struct relay *relay)
         .in6_enabled = relay->options.ipv6,
         .vprefix_len = 64,
         .if_mtu = FRAME_MTU,
-        .if_mru = FRAME_MTU,
+        .if_mru = FRAME_TCP_MTU, /* the lower one bounds TCP, either way */
     };
 
     if (inet_pton(AF_INET6, IPV6_PREFIX, &config.vprefix_addr6) != 1 ||

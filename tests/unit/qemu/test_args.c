@@ -168,12 +168,12 @@ START_TEST(test_network)
     spec.shape.network = true;
     list = build(&spec);
     ck_assert_str_eq(value(&list, "-netdev", 0), "dgram,id=net,local.type=fd,local.str=11");
-    ck_assert(has(&list, "virtio-net-device,mac=" QEMU_MAC ",host_mtu=16384,netdev=net"));
+    ck_assert(has(&list, "virtio-net-device,mac=" QEMU_MAC ",host_mtu=65535,netdev=net"));
     text_list_done(&list);
     spec.mode = QEMU_TEMPLATE; /* no peer: what is behind it is no part of the state */
     list = build(&spec);
     ck_assert_ptr_null(value(&list, "-netdev", 0));
-    ck_assert(has(&list, "virtio-net-device,mac=" QEMU_MAC ",host_mtu=16384"));
+    ck_assert(has(&list, "virtio-net-device,mac=" QEMU_MAC ",host_mtu=65535"));
     text_list_done(&list);
 }
 END_TEST

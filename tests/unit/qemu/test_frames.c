@@ -35,6 +35,7 @@ START_TEST(test_parse)
     ck_assert_uint_eq(frame.payload, 5);
     put16(data + 12, 0x0806);
     ck_assert_int_eq(parse(42).kind, FRAME_ARP);
+    ck_assert_int_eq(parse(41).kind, FRAME_OTHER);
     put16(data + 12, 0x86dd);
     ck_assert_int_eq(parse(42).kind, FRAME_OTHER);
 }
@@ -151,6 +152,17 @@ START_TEST(test_wanted_ipv6)
     ck_assert(!wanted6(loopback, 17));
     ck_assert(!wanted6(hidden, 6));
     ck_assert(!wanted6(there6, 44));
+}
+END_TEST
+
+START_TEST(test_tftp_is_not_wanted)
+{
+    struct ends ends = { GUEST, GATEWAY, 5000, 69 };
+    struct frame frame = parse(frame_udp(data, &ends, "file"));
+
+    ck_assert(!frame_wanted(&frame));
+    frame = parse(frame_tcp(data, &ends, 0, 0, SYN, 0));
+    ck_assert(frame_wanted(&frame)); /* a port as any other */
 }
 END_TEST
 
@@ -281,6 +293,6 @@ START_TEST(test_many_connections)
 END_TEST
 
 UNIT_MAIN("qemu_frames", test_parse, test_parse_ipv6, test_padding, test_cut_and_contradicting,
-          test_wanted, test_wanted_ipv6, test_fragments_are_not_wanted, test_dhcp_may_be_asked,
-          test_tcp_payload, test_sequence_numbers_wrap, test_ends_used_again,
-          test_udp_and_others, test_many_connections)
+          test_wanted, test_wanted_ipv6, test_tftp_is_not_wanted, test_fragments_are_not_wanted,
+          test_dhcp_may_be_asked, test_tcp_payload, test_sequence_numbers_wrap,
+          test_ends_used_again, test_udp_and_others, test_many_connections)

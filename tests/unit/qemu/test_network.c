@@ -362,12 +362,60 @@ START_TEST(test_deaf_guest)
 }
 END_TEST
 
+/* Who is not the guest's address, and says so: addresses without number, the gateway's among
+ * them. Answers to them are lost, what waits for them is bounded, the guest's own go on. */
+START_TEST(test_spoofed)
+{
+    const struct ends ends = { GUEST, 0x0a010203, 7000, 80 };
+    int pid;
+
+    begin(0);
+    arp();
+    pid = relay_pid();
+    for (uint32_t i = 0; i < 300; i++) { /* `I am the gateway`, `I am 10.0.2.i` */
+        static const uint8_t claim[] = {
+            0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0,
+            2,    2,    0,    0,    0,    0,    1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0,
+        };
+
+        memcpy(data, claim, sizeof(claim));
+        put32(data + 28, i % 2 ? GATEWAY : 0x0a000200 + i);
+        put32(data + 38, i % 2 ? GATEWAY : 0x0a000200 + i);
+        put(sizeof(claim));
+    }
+    for (uint32_t i = 0; i < 8000; i++) { /* each is to be answered */
+        const struct ends spoofed = { 0x0a000210 + i % 200 + (i % 3 ? 0x08000000 : 0),
+                                      0x0a010203, (uint16_t)(i + 1), 80 };
+
+        put(frame_tcp(data, &spoofed, i, 0, SYN, 0));
+        drain();
+    }
+    ck_assert_uint_lt(status(pid, "status", "VmRSS:", 10), 400 * 1024);
+    drain();
+    arp();
+    expect_refused(ends.destination, ends.destination_port, ends.source_port);
+    ck_assert_int_eq(relay_pid(), pid);
+    end();
+}
+END_TEST
+
+static bool has_relay(void)
+{
+    return system("pgrep -x -P $PPID sandbox-relay >/dev/null") == 0;
+}
+
+/* In a second, and later each time: a guest may know how to end it. */
 START_TEST(test_another_relay_after_its_end)
 {
     begin(0);
-    arp();
-    ck_assert_int_eq(kill(relay_pid(), SIGKILL), 0);
-    turn_for(backend.loop, 1500);
+    for (int i = 0; i < 2; i++) {
+        arp();
+        ck_assert_int_eq(kill(relay_pid(), SIGKILL), 0);
+        TURN_UNTIL(backend.loop, !has_relay());
+        turn_for(backend.loop, i == 0 ? 100 : 1100);
+        ck_assert(!has_relay());
+        TURN_UNTIL(backend.loop, has_relay());
+    }
     arp();
     end();
 }
@@ -375,4 +423,4 @@ END_TEST
 
 UNIT_MAIN("qemu_network", test_udp_out_and_back, test_tcp_handshake_is_no_payload, test_refused,
           test_loopback_denied, test_confined, test_garbage, test_flood, test_deaf_guest,
-          test_another_relay_after_its_end)
+          test_spoofed, test_another_relay_after_its_end)
