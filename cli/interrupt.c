@@ -38,6 +38,17 @@ void interrupt_done(struct interrupt *interrupt)
     }
 }
 
+bool interrupt_is_near(const struct interrupt *interrupt)
+{
+    bool near = interrupt->caught != 0;
+    sigset_t set;
+
+    (void)sigpending(&set); /* cannot fail with such an argument */
+    for (int i = 0; i < INTERRUPT_SIGNALS; i++)
+        near = near || sigismember(&set, signals[i]) == 1;
+    return near;
+}
+
 void interrupt_release(struct interrupt *interrupt)
 {
     sigset_t set;

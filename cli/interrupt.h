@@ -14,6 +14,9 @@ struct interrupt {
 /* Call before there are threads. 0 or -errno. */
 int interrupt_init(struct interrupt *interrupt, struct loop *loop);
 void interrupt_done(struct interrupt *interrupt);
+/* One was caught, or has come and waits to be. A ^C ends whoever writes into our pipe too, so
+ * that the end of an input means nothing then. */
+bool interrupt_is_near(const struct interrupt *interrupt);
 /* When nothing is left that a signal would have to end in order: it ends the process again,
  * even one that waits for a reader. */
 void interrupt_release(struct interrupt *interrupt);

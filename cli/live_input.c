@@ -27,7 +27,7 @@ static void on_ended(void *ctx, int error)
 
     if (error < 0)
         input_break(input, error);
-    else
+    else if (!interrupt_is_near(&input->transfer.client->interrupt))
         web_socket_close(input->transfer.socket, WEBSOCKET_CLOSE_NORMAL, "stream_complete", 0);
 }
 

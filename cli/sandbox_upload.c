@@ -59,6 +59,8 @@ static void on_ended(void *ctx, int error)
         transfer_fail(&upload->transfer, "%s: %s", upload->words[1], strerror(-error));
         return;
     }
+    if (interrupt_is_near(&upload->client->interrupt))
+        return; /* not the end of what was meant; the signal ends the transfer */
     upload->at_end = true;
     web_socket_close(upload->transfer.socket, WEBSOCKET_CLOSE_NORMAL, "stream_complete", 0);
 }

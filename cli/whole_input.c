@@ -10,6 +10,7 @@
 #include "tables.h"
 
 struct whole_input {
+    const struct client *client;
     struct buf *to;
     bool at_end;
     int error; /* -errno; -EFBIG: beyond the limit */
@@ -30,6 +31,8 @@ static void on_ended(void *ctx, int error)
 {
     struct whole_input *input = ctx;
 
+    if (error == 0 && interrupt_is_near(&input->client->interrupt))
+        return; /* not the end of what was meant; the signal ends the wait */
     input->at_end = true;
     input->error = error;
 }
@@ -60,7 +63,7 @@ static int conclude(const struct client *client, const struct whole_input *input
 int whole_input_read(struct client *client, uint64_t wait_ms, struct buf *to)
 {
     uint64_t deadline_ms = client_now_ms(client) + wait_ms;
-    struct whole_input input = { .to = to };
+    struct whole_input input = { .client = client, .to = to };
     struct source source = {
         .loop = client->loop,
         .fd = STDIN_FILENO,

@@ -155,6 +155,23 @@ kill -TERM "$pid"
 wait "$pid"
 is "upload ends with 143" $? 143
 exec 8>&-
+# A ^C ends the writer of a pipe too: both are there when upload looks, and the end is none.
+mkfifo "$work/gate"
+{
+    cat >/dev/null <"$work/gate"
+    kill -STOP "$(cat "$work/pid")"
+    kill -INT "$(cat "$work/pid")"
+} >"$work/pipe" &
+writer=$!
+iii sandbox upload "$id" - /tmp/in <"$work/pipe" &
+pid=$!
+echo "$pid" >"$work/pid"
+ok "upload is under way again" eventually 5 iii sandbox exec "$id" -- sh -c 'ls /tmp/.iii-tmp-* >/dev/null 2>&1'
+: >"$work/gate"
+wait "$writer"
+kill -CONT "$pid"
+wait "$pid"
+is "upload ends with 130" $? 130
 run 0 "the old file stays" bash -c 'iii sandbox download "$1" /tmp/in - | cmp - "$2"' - "$id" "$work/file"
 run 0 "stop" iii sandbox stop "$id"
 is "stop says so" "$out" "stopped $id"
