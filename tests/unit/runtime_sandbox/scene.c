@@ -38,14 +38,17 @@ static void on_stopped(void *ctx)
     *(bool *)ctx = true;
 }
 
-/* The adapter has heard of the router, however late its nng's threads come: the clock that runs
- * here is not theirs. */
+void scene_heard(void)
+{
+    fixture_send(&(struct envelope){ .kind = ENVELOPE_PING });
+    free(fixture_next(ENVELOPE_PONG));
+}
+
+/* However late nng's threads come: the clock that runs here is not theirs. */
 static void keep_router_alive(void)
 {
-    if (fixture.link) {
-        fixture_send(&(struct envelope){ .kind = ENVELOPE_PING });
-        free(fixture_next(ENVELOPE_PONG));
-    }
+    if (fixture.link)
+        scene_heard();
     LIST_FOREACH(node, &fixture.messages)
     {
         struct message *message = LIST_ENTRY(node, struct message, node);

@@ -10,6 +10,8 @@
 void scene_open(const char *extra);
 /* Ends every machine and checks that nothing is left. */
 void scene_close(void);
+/* The adapter has taken all that was sent to it. */
+void scene_heard(void);
 /* MS pass, the router staying alive. */
 void scene_pass(uint64_t ms);
 

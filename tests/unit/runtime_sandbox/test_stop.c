@@ -194,7 +194,7 @@ START_TEST(test_stop_of_a_boot_that_fails)
     list = scene_list();
     call = scene_call("stop", "{\"sandbox_id\":\"%.36s\"}",
                       strstr(list, "\"sandbox_id\":\"") + 14);
-    turn_for(fixture.loop, 20);
+    scene_heard();
     fake_machine_die(machine, "panic", "");
     scene_expect(create, "S300", "panic");
     scene_expect(call, NULL, "\"stopped\":true");
