@@ -44,7 +44,7 @@ exec 7>&- 8<&-
 is "Ctrl-C ends run with 130" $? 130
 is "and its machine" "$(iii trigger sandbox::list | jq -r '.[].sandbox_id')" "$first"
 
-qemu=$(pid_of qemu)
+qemu=$(pid_of qemu-system)
 ok "QEMU runs" test -n "$qemu"
 ok "not as root" test "$(awk '/^Uid:/ { print $2 }' "/proc/$qemu/status")" != 0
 is "without new privileges" "$(awk '/^NoNewPrivs:/ { print $2 }' "/proc/$qemu/status")" 1
