@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # worker_states.sh ADAPTER: what lasts of workers where it is not as they left it (docs/workers.md):
 # a source that has changed, two adapters on one folder of states, records and disks that are broken,
-# no room, no right to write, strange names.
+# no room, no right to write, strange names; in real machines, scripts that take all there is.
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -32,7 +32,7 @@ sandbox:
     state_dir: $state_dir
     allowed_roots: [$sources]
     max_source_mb: 1
-    max_disk_mb: 1024
+    max_disk_mb: 128
 END
     sandbox-router --config "$work/$name.yaml" 2>>"$work/log" &
     router_pids[$name]=$!
@@ -54,7 +54,7 @@ worker() {
 # start|prepare KEY SOURCE [INSTANCE]
 start_worker() {
     worker start "$(jq -nc --arg path "$sources/$2" --arg key "$1" --arg instance "${3:-i}" \
-        '{source: {host_path: $path}, state_key: $key, instance: $instance, auth_token: "secret"}')"
+        '{source: {host_path: $path}, state_key: $key, instance: $instance, auth_token: "s3cr3t-token"}')"
 }
 prepare() {
     worker prepare "{\"source\":{\"host_path\":\"$sources/$2\"},\"state_key\":\"$1\"}"
@@ -63,14 +63,14 @@ vm_of() {
     jq -r '.vm_id // empty' 2>/dev/null
 }
 ask() {
-    worker "$1" "{\"vm_id\":\"$vm\",\"instance\":\"${2:-i}\",\"auth_token\":\"secret\"}"
+    worker "$1" "{\"vm_id\":\"$vm\",\"instance\":\"${2:-i}\",\"auth_token\":\"s3cr3t-token\"}"
 }
 logs() {
-    worker logs "{\"vm_id\":\"$vm\",\"auth_token\":\"secret\"}" | jq -r .text
+    worker logs "{\"vm_id\":\"$vm\",\"auth_token\":\"s3cr3t-token\"}" | jq -r .text
 }
 # shellcheck disable=SC2317 # called through eventually
 exited() {
-    [ "$(worker status "{\"vm_id\":\"$vm\",\"auth_token\":\"secret\"}" | jq -r .state)" = exited ]
+    [ "$(worker status "{\"vm_id\":\"$vm\",\"auth_token\":\"s3cr3t-token\"}" | jq -r .state)" = exited ]
 }
 # shellcheck disable=SC2317 # called through eventually
 counts() {
@@ -178,6 +178,11 @@ done
 run b 49135 "$work/state"
 vm=$(start_worker s counter "instance ü \"1\"" | vm_of)
 ok "one adapter has a worker" eventually 60 counts
+is "its token is in no arguments, and no environment" \
+    "$(for pid in "${adapter_pids[a]}" $(descendants "${adapter_pids[a]}"); do
+        cat "/proc/$pid/cmdline" "/proc/$pid/environ" 2>/dev/null
+    done | grep -c s3cr3t-token)" 0
+is "nor in anything that lasts" "$(grep -rlF s3cr3t-token "$states" | wc -l)" 0
 port=49135
 for answer in "$(start_worker s counter)" "$(prepare s changing)"; do
     is "the other gets S502" "$(grep -o '"code": "S[0-9]*"' <<<"$answer")" '"code": "S502"'
@@ -260,6 +265,46 @@ end b
 kill "${router_pids[a]}"
 wait "${router_pids[a]}"
 
+# Scripts that take all there is. Under the mock that would be this machine's.
+greedy() {
+    mkdir "$sources/$1"
+    printf '%s\n' "name: $1" "runtime: { base_image: python }" \
+        "resources: { cpus: 1, memory: 256 }" "scripts:" "  setup: |" "    $2" "    $3" \
+        "  start: |" "    [ ! -e /var/second ] || sleep 1000" "    touch /var/second" "    sync" \
+        "    $2" "    $3" >"$sources/$1/iii.worker.yaml"
+}
+# is_greedy NAME WANTED: its preparation is S506 that says WANTED. As a worker it is answered for and
+# stopped, and its state is as good as before.
+is_greedy() {
+    local answer
+    answer=$(worker prepare "{\"source\":{\"host_path\":\"$sources/$1\"},\"state_key\":\"$1\",\"timeout_ms\":8000}")
+    like "$1: its preparation is S506" "$answer" '"code": "S506"'
+    like "$1: it says why" "$answer" "$2"
+    is "$1: nothing of it is left" "$(find "$states/$1" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" "lock source "
+    sed -i '/^  setup/,/^  start/{/^  start/!d}' "$sources/$1/iii.worker.yaml"
+    vm=$(start_worker "$1" "$1" | vm_of)
+    ok "$1: it starts" test -n "$vm"
+    sleep 3 # so long it may take what there is
+    ok "$1: it has a status" test -n "$(worker status "{\"vm_id\":\"$vm\",\"auth_token\":\"s3cr3t-token\"}" | jq -r .state)"
+    like "$1: it is stopped" "$(worker stop "{\"vm_id\":\"$vm\",\"instance\":\"i\",\"auth_token\":\"s3cr3t-token\",\"timeout_ms\":1000}")" \
+        '"stopped": true'
+    vm=$(start_worker "$1" "$1" | vm_of)
+    ok "$1: it starts again" test -n "$vm"
+    is "$1: and runs" "$(worker status "{\"vm_id\":\"$vm\",\"auth_token\":\"s3cr3t-token\"}" | jq -r .state)" running
+    like "$1: and stops" "$(ask stop)" '"stopped": true'
+}
+if [ "$adapter" = sandbox-qemu ]; then
+    run f 49134 "$work/state"
+    greedy forks 'f() { f | f & f; }' f
+    greedy disk 'dd if=/dev/zero of=/var/fill bs=1M || true' 'while :; do echo x >>/var/other || exit 9; done'
+    greedy memory 'python3 -c "x = [b\"x\" * (1 << 20) for i in range(100000)]"' 'exit 8'
+    is_greedy forks 'setup (passed the timeout|ended with)'
+    is_greedy disk 'setup ended with exit code'
+    is_greedy memory 'setup (passed the timeout|ended with)'
+    count_on "beside all that"
+    end f
+fi
+
 # No room, or no right: the folder of states is a mount that only the adapter sees.
 mkdir "$work/small" "$sources/filling"
 cat >"$sources/filling/iii.worker.yaml" <<'END'
@@ -272,7 +317,7 @@ scripts:
     echo first >/var/first
     sync
     echo synced
-    dd if=/dev/zero of=/var/fill bs=1M count=900 conv=fsync 2>&1 | tail -n 1
+    dd if=/dev/zero of=/var/fill bs=1M count=100 conv=fsync 2>&1 | tail -n 1
     echo after
     sleep 1000
 END
@@ -295,7 +340,7 @@ like "that says so" "$answer" 'o space left|too small|not enough'
 is "and no key is held" "$(worker list '{}' | jq length)" 0
 end c
 
-run d 49134 "$work/small" small size=64m
+run d 49134 "$work/small" small size=48m
 vm=$(start_worker s filling | vm_of)
 # shellcheck disable=SC2317 # called through eventually
 goes_on() {
@@ -321,5 +366,5 @@ last=0
 count_on "when it can be written again"
 end e
 
-ok "no token in the log" test -z "$(grep -o 'secret' "$work/log" | head -n 1)"
+ok "no token in the log" test -z "$(grep -o 's3cr3t-token' "$work/log" | head -n 1)"
 finish

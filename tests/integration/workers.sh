@@ -3,6 +3,7 @@
 # on one state, never is a count lost, never is anything left behind. Parts, all by default:
 #   many                 32 starts of one state at once
 #   adapter, vm, router  killed at moments spread over prepare, start and stop, ROUNDS times each
+#   helper               killed at its work, ROUNDS times for prepare and start
 #   power                the VM is killed under writes, ROUNDS times; only where the state is a disk
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -10,7 +11,7 @@
 adapter=$1
 rounds=$2
 shift 2
-[ $# -gt 0 ] || set -- many adapter vm router power
+[ $# -gt 0 ] || set -- many adapter vm router helper power
 parts=" $* "
 sources=$work/sources
 key=$work/state/$adapter/c
@@ -107,6 +108,7 @@ counts() {
 }
 
 last=0
+helpers=0
 # after_kill TEXT: the worker starts again and goes on counting behind what was seen before; one
 # that was not killed has never stopped.
 after_kill() {
@@ -199,6 +201,9 @@ victim_dies() {
             eventually 10 nothing_live || is "$2: the VM's end is noticed" no yes
         fi
         ;;
+    helper)
+        [ -z "$helper_pid" ] || ! kill -9 "$helper_pid" 2>/dev/null || helpers=$((helpers + 1))
+        ;;
     router)
         kill -9 "$router_pid"
         wait "$router_pid" 2>/dev/null
@@ -219,13 +224,33 @@ victim_returns() {
     esac
 }
 
+# find_helper STEP: its process, in helper_pid.
+helper_pid=
+find_helper() {
+    local pid words
+    helper_pid=
+    for pid in $(<"/proc/$adapter_pid/task/$adapter_pid/children"); do
+        mapfile -d '' words 2>/dev/null <"/proc/$pid/cmdline"
+        [[ ${words[1]:-} = */worker-files && ${words[2]:-} = "$1" ]] && helper_pid=$pid
+    done
+    [ -n "$helper_pid" ]
+}
+# await_helper OPERATION ROUND CALL: until the helper of one step works, another one each round, or the
+# call is over.
+await_helper() {
+    local steps=(source next publish)
+    [ "$1" = prepare ] || steps=(source)
+    until find_helper "${steps[$2 % ${#steps[@]}]}" 2>/dev/null || ! kill -0 "$3" 2>/dev/null; do :; done
+}
+
 # kill_under VICTIM OPERATION ROUND: the moment is that part of the operation's duration.
 kill_under() {
     local text="$1 killed under $2, round $3" call
     before "$2"
     operation "$2" >"$work/answer" &
     call=$!
-    sleep "$(printf '%d.%03d' $((took_ms[$2] * $3 / (rounds + 1) / 1000)) $((took_ms[$2] * $3 / (rounds + 1) % 1000)))"
+    [ "$1" != helper ] || await_helper "$2" "$3" "$call"
+    [ "$1" = helper ] || sleep "$(printf '%d.%03d' $((took_ms[$2] * $3 / (rounds + 1) / 1000)) $((took_ms[$2] * $3 / (rounds + 1) % 1000)))"
     victim_dies "$1" "$text"
     wait "$call"
     case $(code_of <"$work/answer") in
@@ -258,10 +283,11 @@ many() {
     vm=
 }
 
-# kill_all VICTIM
+# kill_all VICTIM; a stop has no helper.
 kill_all() {
     local operation failed round
     for operation in prepare start stop; do
+        [ "$1 $operation" != "helper stop" ] || continue
         failed=$failures
         for round in $(seq "$rounds"); do
             kill_under "$1" "$operation" "$round"
@@ -302,6 +328,10 @@ for part in $parts; do
     case $part in
     many) many ;;
     adapter | vm | router) kill_all "$part" ;;
+    helper)
+        kill_all helper
+        ok "helpers were met at work ($helpers)" test "$helpers" -gt 0
+        ;;
     power) [ "$adapter" != sandbox-qemu ] || power ;;
     *) ok "there is a part $part" false ;;
     esac
