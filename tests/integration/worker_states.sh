@@ -295,6 +295,7 @@ is_greedy() {
 }
 if [ "$adapter" = sandbox-qemu ]; then
     run f 49134 "$work/state"
+    port=49134
     greedy forks 'f() { f | f & f; }' f
     greedy disk 'dd if=/dev/zero of=/var/fill bs=1M || true' 'while :; do echo x >>/var/other || exit 9; done'
     greedy memory 'python3 -c "x = [b\"x\" * (1 << 20) for i in range(100000)]"' 'exit 8'
