@@ -9,6 +9,7 @@
 
 #include "codec.h"
 #include "log.h"
+#include "pack/source_pack.h"
 #include "worker.h"
 #include "worker_preparation.h"
 
@@ -201,11 +202,21 @@ static const struct {
 };
 static_assert(ARRAY_SIZE(steps) == JOB_STATE_MAX, "a row for each state");
 
-static void job_too_large(struct worker_job *job)
+static void job_reject_source(struct worker_job *job, int status)
 {
     job->failed = true;
-    (void)sandbox_error_set(&job->failure, S501, "%s: packed it exceeds max_source_mb %u",
-                            job->source.path, job_settings(job)->max_source_mb);
+    if (status == WORKER_TASK_TOO_DEEP)
+        (void)sandbox_error_set(&job->failure, S501, "%s: its folders are more than %u deep",
+                                job->source.path, SOURCE_PACK_DEPTH_MAX);
+    else
+        (void)sandbox_error_set(&job->failure, S501, "%s: packed it exceeds max_source_mb %u",
+                                job->source.path, job_settings(job)->max_source_mb);
+}
+
+static bool is_rejected(const struct worker_job *job, int status)
+{
+    return job->state == JOB_PACKING &&
+           (status == WORKER_TASK_TOO_LARGE || status == WORKER_TASK_TOO_DEEP);
 }
 
 static void on_task(void *ctx, int status, const char *errors)
@@ -214,8 +225,8 @@ static void on_task(void *ctx, int status, const char *errors)
     const char *word = steps[job->state].word;
 
     job->task = NULL;
-    if (status == WORKER_TASK_TOO_LARGE && job->state == JOB_PACKING)
-        job_too_large(job);
+    if (is_rejected(job, status))
+        job_reject_source(job, status);
     else if (status != 0)
         job_fail(job, S300, word, errors[0] ? errors : "the helper was killed");
     if (job->failed)

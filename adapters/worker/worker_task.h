@@ -8,7 +8,9 @@
 struct worker_task;
 
 #define WORKER_TASK_WORDS_MAX 6
-#define WORKER_TASK_TOO_LARGE 3 /* exit status: the source is over the limit it was given */
+/* Exit status: the source is over the limit it was given, or has folders too deep in others. */
+#define WORKER_TASK_TOO_LARGE 3
+#define WORKER_TASK_TOO_DEEP 4
 
 /* Borrowed for the call. */
 struct worker_task_spec {

@@ -174,6 +174,17 @@ for name in large sparse many; do
     is "source $name: nothing is left of it" "$(find "$states/$name" -mindepth 1 -printf '%f ')" "lock "
 done
 
+mkdir -p "$sources/deep/$(printf 'd/%.0s' {1..130})"
+cp "$sources/changing/iii.worker.yaml" "$sources/deep"
+answer=$(prepare deep deep)
+like "source deep: S501" "$answer" '"code": "S501"'
+like "source deep: the limit is named" "$answer" "$sources/deep: its folders are more than 128 deep"
+mkdir "$sources/special"
+cp "$sources/changing/iii.worker.yaml" "$sources/special"
+mkfifo "$sources/special/fifo"
+mknod "$sources/special/device" c 1 5
+like "special files are left out" "$(prepare special special)" '"prepared": true'
+
 # Two adapters. The state is the other's until its VM is gone.
 run b 49135 "$work/state"
 vm=$(start_worker s counter "instance ü \"1\"" | vm_of)

@@ -3,7 +3,7 @@
  *   worker-tree pack TARGET MAX_BYTES    descriptor 3, a folder, into the empty folder TARGET
  *   worker-tree publish NEXT CURRENT
  *
- * Exit status 1: failed; 3: the source is over the limit. */
+ * Exit status 1: failed; 3: the source is over the limit; 4: its folders are too deep. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 
 #define SOURCE_FD 3
 #define TOO_LARGE 3
+#define TOO_DEEP 4
 
 static int run_pack(const char *target, const char *max_bytes)
 {
@@ -25,9 +26,13 @@ static int run_pack(const char *target, const char *max_bytes)
     int result = fd < 0 ? -errno
                         : source_pack(SOURCE_FD, fd, strtoull(max_bytes, NULL, 10), path);
 
-    if (result < 0 && result != -EFBIG)
+    if (result == -EFBIG)
+        return TOO_LARGE;
+    if (result == -ELOOP)
+        return TOO_DEEP;
+    if (result < 0)
         (void)fprintf(stderr, "%s: %s\n", path, strerror(-result));
-    return result == -EFBIG ? TOO_LARGE : result < 0;
+    return result < 0;
 }
 
 static int run_publish(const char *next, const char *current)

@@ -120,16 +120,26 @@ static int pack_subfolder(struct pack *pack, int source_fd, const struct stat *s
     return result < 0 ? result : copy_status(target_fd, status);
 }
 
-/* Not blocking, so that a FIFO does not hold us up. What the descriptor is, counts. */
+/* Whether it is a device or the like, which may do something when it is only opened. */
+static bool is_special(int source_fd, const char *name)
+{
+    struct stat status;
+
+    return fstatat(source_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode);
+}
+
+/* Not blocking, so that a FIFO that has come meanwhile does not hold us up. What the descriptor
+ * is, counts. */
 static int pack_entry(struct pack *pack, int source_fd, const char *name, int folder_fd)
 {
-    _cleanup_close_ int fd = openat(source_fd, name,
-                                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    _cleanup_close_ int fd = -1;
     struct stat status;
     int result = take_bytes(pack, SOURCE_PACK_ENTRY_BYTES + strlen(name));
 
-    if (result < 0)
+    if (result < 0 || is_special(source_fd, name))
         return result;
+    fd = openat(source_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ELOOP)
         return pack_link(pack, source_fd, name, folder_fd);
     if (fd < 0) /* gone meanwhile; a socket or device that cannot be opened */
