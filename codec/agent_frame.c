@@ -206,6 +206,40 @@ int agent_frame_finish(struct buf *to, size_t start)
     return 0;
 }
 
+int agent_frame_data_begin(uint64_t id, unsigned stream, size_t size, struct buf *to,
+                           size_t *ret_start)
+{
+    uint8_t head[PACK_HEAD_MAX];
+    size_t start;
+    int result = agent_frame_begin(AGENT_FRAME_DATA, id, NULL, to, &start);
+
+    if (result == 0)
+        result = pack_uint(to, stream);
+    if (result == 0)
+        result = buf_append(to, head, pack_bytes32_head(head, 0));
+    if (result == 0)
+        result = buf_ensure(to, size);
+    if (result < 0)
+        to->size = start;
+    *ret_start = start;
+    return result;
+}
+
+void agent_frame_data_finish(struct buf *to, size_t start, size_t size)
+{
+    uint8_t head[PACK_HEAD_MAX];
+    size_t head_size = pack_bytes32_head(head, (uint32_t)size);
+
+    assert(size <= AGENT_DATA_MAX_BYTES);
+    if (size == 0) {
+        to->size = start;
+        return;
+    }
+    memcpy(to->data + to->size - head_size, head, head_size);
+    to->size += size;
+    put_prefix(to->data + start, to->size - start - AGENT_FRAME_PREFIX_BYTES);
+}
+
 int agent_frame_encode(const struct agent_frame *frame, struct buf *to)
 {
     size_t start = to->size;

@@ -30,7 +30,10 @@ enum agent_frame_kind {
 #define AGENT_FRAME_PREFIX_BYTES 4u
 #define AGENT_FRAME_MAX_BYTES (16u * 1024 * 1024 + 64u * 1024) /* behind the prefix */
 #define AGENT_DATA_MAX_BYTES (64u * 1024)
-#define AGENT_WINDOW_BYTES (256u * 1024)
+#define AGENT_WINDOW_BYTES (256u * 1024) /* of each stream without CREDIT */
+/* What CREDIT may open the window of the agent's stream to; before AGENT_WIDE_MINOR the same. */
+#define AGENT_WIDE_WINDOW_BYTES (1024u * 1024)
+#define AGENT_WIDE_MINOR 3u
 #define AGENT_STREAMS 3u
 
 /* Which members count depends on the kind; the others are zero. */
@@ -59,6 +62,13 @@ int agent_frame_encode(const struct agent_frame *frame, struct buf *to);
 int agent_frame_begin(enum agent_frame_kind kind, uint64_t id, const char *operation,
                       struct buf *to, size_t *ret_start);
 int agent_frame_finish(struct buf *to, size_t start);
+
+/* A DATA frame whose bytes the caller puts in place: at to->data + to->size there is room for
+ * SIZE of them, and the end takes how many came. None: there is no frame. 0, -ENOMEM, -ENOBUFS;
+ * after a failure nothing was appended. */
+int agent_frame_data_begin(uint64_t id, unsigned stream, size_t size, struct buf *to,
+                           size_t *ret_start);
+void agent_frame_data_finish(struct buf *to, size_t start, size_t size);
 
 /* The prefix at DATA (AGENT_FRAME_PREFIX_BYTES of it). */
 size_t agent_frame_size(const uint8_t *data);

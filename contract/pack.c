@@ -267,13 +267,18 @@ int pack_text(struct buf *to, const char *text, size_t size)
     return result == 0 ? buf_append(to, text, size) : result;
 }
 
+size_t pack_bytes32_head(uint8_t ret_head[PACK_HEAD_MAX], uint32_t size)
+{
+    return head_write(ret_head, 0xc6, size, 4);
+}
+
 size_t pack_bytes_head(uint8_t ret_head[PACK_HEAD_MAX], uint32_t size)
 {
     if (size <= UINT8_MAX)
         return head_write(ret_head, 0xc4, size, 1);
     if (size <= UINT16_MAX)
         return head_write(ret_head, 0xc5, size, 2);
-    return head_write(ret_head, 0xc6, size, 4);
+    return pack_bytes32_head(ret_head, size);
 }
 
 int pack_bytes(struct buf *to, const void *data, size_t size)

@@ -71,5 +71,7 @@ int pack_map(struct buf *to, uint32_t count);
 #define PACK_HEAD_MAX 9
 /* Always in nine bytes, so that it can be rewritten in place. */
 size_t pack_uint64_head(uint8_t ret_head[PACK_HEAD_MAX], uint64_t value);
+/* The same of what stands before SIZE bytes, in five. */
+size_t pack_bytes32_head(uint8_t ret_head[PACK_HEAD_MAX], uint32_t size);
 /* What stands before SIZE bytes. */
 size_t pack_bytes_head(uint8_t ret_head[PACK_HEAD_MAX], uint32_t size);

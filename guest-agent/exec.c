@@ -234,7 +234,7 @@ static int exec_credit(struct call *call, unsigned stream, uint64_t size)
     if (stream < 1 || stream > EXEC_OUTPUTS)
         return -EPROTO;
     output = &exec->outputs[stream - 1];
-    if (size > AGENT_WINDOW_BYTES || output->window + size > AGENT_WINDOW_BYTES)
+    if (size > AGENT_WIDE_WINDOW_BYTES || output->window + size > AGENT_WIDE_WINDOW_BYTES)
         return -EPROTO;
     output->window += size;
     exec_output_pump(output);

@@ -29,14 +29,22 @@ static size_t output_room(struct exec_output *output)
 /* One read; false: nothing more now. */
 static bool output_read(struct exec_output *output)
 {
-    static uint8_t bytes[AGENT_DATA_MAX_BYTES]; /* the loop's thread alone reads pipes */
     struct serve *serve = output->exec->call.serve;
+    struct buf *queue = serve_queue(serve);
     const size_t room = output_room(output);
+    size_t start;
     ssize_t size;
+    int result;
 
     if (room == 0)
         return false;
-    size = read(output->fd, bytes, room);
+    result = agent_frame_data_begin(output->exec->call.id, output->stream, room, queue, &start);
+    if (result < 0) {
+        serve_queued(serve, result);
+        return false;
+    }
+    size = read(output->fd, queue->data + queue->size, room);
+    agent_frame_data_finish(queue, start, size > 0 ? (size_t)size : 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (size <= 0) {
@@ -47,8 +55,7 @@ static bool output_read(struct exec_output *output)
     }
     output->window -= (uint64_t)size;
     output->owed -= (uint64_t)size < output->owed ? (uint64_t)size : output->owed;
-    serve_queued(serve, frames_data(serve_queue(serve), output->exec->call.id, output->stream,
-                                    bytes, (size_t)size));
+    serve_queued(serve, 0);
     return true;
 }
 

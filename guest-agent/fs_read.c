@@ -47,23 +47,16 @@ int fs_read(struct job *job, const struct fs_read_request *request, struct guest
             struct sandbox_error *err)
 {
     _cleanup_close_ int fd = -1;
-    uint8_t data[AGENT_DATA_MAX_BYTES];
     struct stat status;
     struct path path;
-    ssize_t size;
+    int error = 0;
 
     if (path_init(&path, "path", request->path, err) < 0)
         return -1;
     fd = file_open(&path, &status, err);
     if (fd < 0 || send_head(job, &status, err) < 0)
         return -1;
-    while ((size = read(fd, data, sizeof(data))) != 0) {
-        if (size < 0 && errno == EINTR)
-            continue;
-        if (size < 0)
-            return fs_error(err, errno, path.text);
-        if (job_send(job, data, (size_t)size, err) < 0)
-            return -1;
-    }
+    if (job_send_file(job, fd, &error, err) < 0)
+        return error != 0 ? fs_error(err, error, path.text) : -1;
     return 0;
 }

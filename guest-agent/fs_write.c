@@ -27,12 +27,12 @@ static int destination_check(int parent_fd, const struct path *path, struct sand
 static int body_take(struct job *job, struct temporary *file, const struct path *path,
                      uint64_t *ret_bytes, struct sandbox_error *err)
 {
-    uint8_t data[AGENT_DATA_MAX_BYTES];
     uint64_t bytes = 0;
 
     for (;;) {
         struct sandbox_error cause = { 0 };
-        ssize_t size = job_receive(job, data, sizeof(data), &cause);
+        const uint8_t *data;
+        ssize_t size = job_receive(job, &data, &cause);
         int result;
 
         if (size < 0) {
@@ -43,7 +43,7 @@ static int body_take(struct job *job, struct temporary *file, const struct path 
         }
         if (size == 0)
             break;
-        result = temporary_write(file, data, (size_t)size);
+        result = temporary_write_much(file, data, (size_t)size);
         if (result < 0)
             return fs_error(err, -result, path->text);
         bytes += (uint64_t)size;

@@ -5,23 +5,39 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "frames.h"
 #include "fs.h"
 
 #define WRITE_STREAM 0u
 #define READ_STREAM 1u
-#define CREDIT_STEP_BYTES (64u * 1024)
+#define GRANT_FROM_BYTES (64u * 1024) /* a short body costs no CREDIT */
+/* A write to the disk and a CREDIT cost an emulated guest as much as copying half a MiB. */
+#define LARGE_BLOCK_BYTES (2u * 1024 * 1024)
+#define LARGE_BLOCKS_MAX 2u /* writes at once that have such; the others two windows */
 
 /* How the host ended the stream of a fs::write. */
 enum job_input { INPUT_OPEN, INPUT_ENDED, INPUT_ABORTED };
+
+/* Bytes of the host: one block is filled by the loop while the thread has the other. What is
+ * granted always fits: size + in_window <= capacity. */
+struct job_blocks {
+    uint8_t *data; /* two of `capacity`, of whole pages; NULL: nothing came yet */
+    size_t capacity;
+    unsigned filling;  /* 0 or 1 */
+    size_t size;       /* of what is in it */
+    uint64_t heard_ms; /* when something came last, or the thread began to wait */
+};
 
 struct job {
     struct call call;
     const struct guest_operation *operation;
     void *request; /* struct of the operation's request type */
     struct work_item work;
+    struct buf file; /* the thread's own: frames that are being filled from a file */
     struct loop_notice progress; /* thread -> loop: look at `out` and `done` */
     atomic_bool cancelled;
 
@@ -29,11 +45,10 @@ struct job {
     pthread_cond_t changed;
     struct buf out; /* frames to be sent */
     bool done;      /* the last frame is in `out`, the thread is through */
-    struct buf in;  /* bytes of the host that the thread did not take yet */
+    struct job_blocks in;
     enum job_input input;
     char *input_reason;
     uint64_t in_window;  /* what the host may still send */
-    uint64_t in_taken;   /* since the last CREDIT */
     uint64_t out_window; /* what the thread may still send */
     bool head_sent;      /* a stream was begun: it has to be ended */
 };
@@ -41,6 +56,14 @@ struct job {
 static struct job *job_of(struct call *call)
 {
     return CONTAINER_OF(call, struct job, call);
+}
+
+static void blocks_free(struct job *job)
+{
+    if (!job->in.data)
+        return;
+    (void)munmap(job->in.data, 2 * job->in.capacity); /* it is ours */
+    job->call.serve->large_blocks -= job->in.capacity == LARGE_BLOCK_BYTES;
 }
 
 static void job_free(struct job *job)
@@ -52,7 +75,8 @@ static void job_free(struct job *job)
         codec_free(job->operation->request, job->request);
     free(job->request);
     buf_done(&job->out);
-    buf_done(&job->in);
+    buf_done(&job->file);
+    blocks_free(job);
     free(job->input_reason);
     (void)pthread_cond_destroy(&job->changed);
     (void)pthread_mutex_destroy(&job->lock);
@@ -65,33 +89,83 @@ static void job_flush(void *ctx)
 {
     struct job *job = ctx;
     struct serve *serve = job->call.serve;
-    struct buf out;
     bool done;
 
     if (serve_full(serve))
         return; /* job_resume() comes */
     (void)pthread_mutex_lock(&job->lock);
-    out = job->out;
-    job->out = (struct buf){ 0 };
     done = job->done;
-    (void)pthread_mutex_unlock(&job->lock);
-    if (out.size > 0)
-        serve_queued(serve, buf_append(serve_queue(serve), out.data, out.size));
+    if (job->out.size > 0)
+        serve_queued(serve, serve_append(serve, &job->out));
     else if (done)
         serve_queued(serve, -ENOMEM); /* the answer cannot be told */
-    buf_done(&out);
+    (void)pthread_mutex_unlock(&job->lock);
     if (!done)
         return;
     serve_end(serve, &job->call);
     job_free(job);
 }
 
+static uint64_t clock_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint8_t *blocks_filling(const struct job_blocks *blocks)
+{
+    return blocks->data + blocks->filling * blocks->capacity;
+}
+
+/* So many bytes are worth the thread's while, and a CREDIT; as many may come meanwhile. */
+static size_t blocks_step(const struct job_blocks *blocks)
+{
+    return blocks->capacity / 2;
+}
+
+static int blocks_make(struct job *job)
+{
+    struct serve *serve = job->call.serve;
+    const bool large = serve->large_blocks < LARGE_BLOCKS_MAX;
+    const size_t capacity = large ? LARGE_BLOCK_BYTES : AGENT_WINDOW_BYTES;
+    void *data = mmap(NULL, 2 * capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                      -1, 0);
+
+    if (data == MAP_FAILED)
+        return -ENOMEM;
+    serve->large_blocks += large;
+    job->in.data = data;
+    job->in.capacity = capacity;
+    return 0;
+}
+
+/* The host may send more as there is room for it. The lock is held. */
+static void job_grant(struct job *job)
+{
+    const size_t grant = job->in.capacity - job->in.size - (size_t)job->in_window;
+
+    if (grant < blocks_step(&job->in) || job->input != INPUT_OPEN ||
+        frames_credit(&job->out, job->call.id, WRITE_STREAM, grant) < 0)
+        return;
+    job->in_window += grant;
+    loop_notify(job->call.serve->loop, &job->progress);
+}
+
 static int job_take_data(struct job *job, struct span bytes)
 {
     if (job->input != INPUT_OPEN || bytes.size > job->in_window)
         return -EPROTO;
+    if (!job->in.data && blocks_make(job) < 0)
+        return -ENOMEM;
     job->in_window -= bytes.size;
-    return buf_append(&job->in, bytes.data, bytes.size);
+    memcpy(blocks_filling(&job->in) + job->in.size, bytes.data, bytes.size);
+    job->in.size += bytes.size;
+    job->in.heard_ms = clock_ms();
+    if (job->in.size >= GRANT_FROM_BYTES)
+        job_grant(job);
+    return 0;
 }
 
 static int job_data(struct call *call, unsigned stream, struct span bytes)
@@ -103,7 +177,8 @@ static int job_data(struct call *call, unsigned stream, struct span bytes)
         return -EPROTO;
     (void)pthread_mutex_lock(&job->lock);
     result = job_take_data(job, bytes);
-    (void)pthread_cond_signal(&job->changed);
+    if (result == 0 && job->in.size >= blocks_step(&job->in))
+        (void)pthread_cond_signal(&job->changed);
     (void)pthread_mutex_unlock(&job->lock);
     return result;
 }
@@ -134,7 +209,7 @@ static int job_credit(struct call *call, unsigned stream, uint64_t size)
     if (stream != READ_STREAM || job->operation->id != GUEST_fs_read)
         return -EPROTO;
     (void)pthread_mutex_lock(&job->lock);
-    if (size <= AGENT_WINDOW_BYTES && job->out_window + size <= AGENT_WINDOW_BYTES) {
+    if (size <= AGENT_WIDE_WINDOW_BYTES && job->out_window + size <= AGENT_WIDE_WINDOW_BYTES) {
         job->out_window += size;
         result = 0;
     }
@@ -173,25 +248,28 @@ bool job_cancelled(struct job *job)
     return job && atomic_load(&job->cancelled);
 }
 
-/* The lock is held. False: the time is up. */
-static bool job_wait(struct job *job, const struct timespec *until)
+/* The lock is held. False: nothing has come for too long. */
+static bool job_wait_input(struct job *job)
 {
-    if (!until)
-        return pthread_cond_wait(&job->changed, &job->lock) == 0;
-    return pthread_cond_timedwait(&job->changed, &job->lock, until) != ETIMEDOUT;
+    const uint64_t until_ms = job->in.heard_ms + JOB_SILENCE_MS;
+    const struct timespec until = {
+        .tv_sec = (time_t)(until_ms / 1000),
+        .tv_nsec = (long)(until_ms % 1000) * 1000000,
+    };
+
+    return pthread_cond_timedwait(&job->changed, &job->lock, &until) != ETIMEDOUT ||
+           job->in.heard_ms + JOB_SILENCE_MS > until_ms;
 }
 
-/* Waits until there is something to take. -1: there will be nothing. The lock is held. */
+/* Waits for a block, or what there is at the end. -1: there will be none. The lock is held. */
 static int job_await_input(struct job *job, struct sandbox_error *err)
 {
-    struct timespec until;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += JOB_SILENCE_MS / 1000;
-    while (job->in.size == 0 && job->input == INPUT_OPEN) {
+    job->in.heard_ms = clock_ms();
+    while (job->input == INPUT_OPEN &&
+           (!job->in.data || job->in.size < blocks_step(&job->in))) {
         if (job_cancelled(job))
             return sandbox_error_set(err, S218, "the call was cancelled");
-        if (!job_wait(job, &until))
+        if (!job_wait_input(job))
             return sandbox_error_set(err, S218, "no data came for %u s", JOB_SILENCE_MS / 1000);
     }
     if (job->input == INPUT_ABORTED)
@@ -200,32 +278,30 @@ static int job_await_input(struct job *job, struct sandbox_error *err)
     return 0;
 }
 
-static size_t job_take_input(struct job *job, void *ret_data, size_t size)
+/* The other block begins with what is no whole page yet. */
+static size_t job_take_input(struct job *job, const uint8_t **ret_data)
 {
-    if (size > job->in.size)
-        size = job->in.size;
+    const size_t rest = job->input == INPUT_OPEN ? job->in.size % JOB_ALIGN_BYTES : 0;
+    const size_t size = job->in.size - rest;
+
     if (size == 0)
         return 0;
-    memcpy(ret_data, job->in.data, size);
-    buf_consume(&job->in, size);
-    job->in_taken += size;
-    if (job->in_taken >= CREDIT_STEP_BYTES && job->input == INPUT_OPEN &&
-        frames_credit(&job->out, job->call.id, WRITE_STREAM, job->in_taken) == 0) {
-        job->in_window += job->in_taken;
-        job->in_taken = 0;
-        loop_notify(job->call.serve->loop, &job->progress);
-    }
+    *ret_data = blocks_filling(&job->in);
+    job->in.filling = 1 - job->in.filling;
+    memcpy(blocks_filling(&job->in), *ret_data + size, rest);
+    job->in.size = rest;
+    job_grant(job);
     return size;
 }
 
-ssize_t job_receive(struct job *job, void *ret_data, size_t size, struct sandbox_error *err)
+ssize_t job_receive(struct job *job, const uint8_t **ret_data, struct sandbox_error *err)
 {
     ssize_t result;
 
     (void)pthread_mutex_lock(&job->lock);
     result = job_await_input(job, err);
     if (result == 0)
-        result = (ssize_t)job_take_input(job, ret_data, size);
+        result = (ssize_t)job_take_input(job, ret_data);
     (void)pthread_mutex_unlock(&job->lock);
     return result;
 }
@@ -251,38 +327,75 @@ int job_send_head(struct job *job, const struct type *type, const void *value,
     return result;
 }
 
-/* As much of it as the window allows. The lock is held. */
-static int job_send_some(struct job *job, const uint8_t *data, size_t size, size_t *ret_sent,
-                         struct sandbox_error *err)
+/* What is in `file` is on its way. */
+static int job_send_file_frames(struct job *job, struct sandbox_error *err)
 {
-    while (job->out_window == 0 && !job_cancelled(job))
-        (void)job_wait(job, NULL);
-    if (job_cancelled(job))
-        return sandbox_error_set(err, S218, "the call was cancelled");
-    if (size > job->out_window)
-        size = (size_t)job->out_window;
-    if (size > AGENT_DATA_MAX_BYTES)
-        size = AGENT_DATA_MAX_BYTES;
-    job->out_window -= size;
-    *ret_sent = size;
-    return job_queued(job, frames_data(&job->out, job->call.id, READ_STREAM, data, size), err);
-}
-
-int job_send(struct job *job, const void *data, size_t size, struct sandbox_error *err)
-{
-    const uint8_t *at = data;
     int result = 0;
 
     (void)pthread_mutex_lock(&job->lock);
-    while (result == 0 && size > 0) {
-        size_t sent = 0;
+    if (job->out.size == 0) {
+        struct buf empty = job->out;
 
-        result = job_send_some(job, at, size, &sent, err);
-        at += sent;
-        size -= sent;
+        job->out = job->file;
+        job->file = empty;
+    } else {
+        result = buf_append(&job->out, job->file.data, job->file.size);
+        job->file.size = 0;
     }
+    result = job_queued(job, result, err);
     (void)pthread_mutex_unlock(&job->lock);
     return result;
+}
+
+/* How many bytes the next frame may have. -1: the call was cancelled. */
+static ssize_t job_file_room(struct job *job, struct sandbox_error *err)
+{
+    ssize_t result;
+
+    (void)pthread_mutex_lock(&job->lock);
+    while (job->out_window == 0 && !job_cancelled(job))
+        (void)pthread_cond_wait(&job->changed, &job->lock);
+    result = job->out_window < AGENT_DATA_MAX_BYTES ? (ssize_t)job->out_window
+                                                    : (ssize_t)AGENT_DATA_MAX_BYTES;
+    if (job_cancelled(job))
+        result = sandbox_error_set(err, S218, "the call was cancelled");
+    (void)pthread_mutex_unlock(&job->lock);
+    return result;
+}
+
+/* How many bytes it read, 0 at the end of the file; *ret_error is errno when the file gave one.
+ */
+static ssize_t job_read_file(struct job *job, int fd, int *ret_error, struct sandbox_error *err)
+{
+    ssize_t size, room = job_file_room(job, err);
+    size_t start;
+
+    if (room < 0)
+        return -1;
+    if (agent_frame_data_begin(job->call.id, READ_STREAM, (size_t)room, &job->file, &start) < 0)
+        return job_queued(job, -ENOMEM, err);
+    do
+        size = read(fd, job->file.data + job->file.size, (size_t)room);
+    while (size < 0 && errno == EINTR);
+    *ret_error = size < 0 ? errno : 0;
+    agent_frame_data_finish(&job->file, start, size > 0 ? (size_t)size : 0);
+    (void)pthread_mutex_lock(&job->lock);
+    job->out_window -= size > 0 ? (uint64_t)size : 0;
+    (void)pthread_mutex_unlock(&job->lock);
+    return size;
+}
+
+int job_send_file(struct job *job, int fd, int *ret_error, struct sandbox_error *err)
+{
+    ssize_t size;
+
+    *ret_error = 0;
+    do {
+        size = job_read_file(job, fd, ret_error, err);
+        if (job->file.size > 0 && job_send_file_frames(job, err) < 0)
+            return -1;
+    } while (size > 0);
+    return size < 0 ? -1 : 0;
 }
 
 /* The last frames. A reply that does not fit becomes an error. The lock is held. */

@@ -158,6 +158,24 @@ struct buf *link_queue(struct link *link)
     return &link->out;
 }
 
+int link_append(struct link *link, struct buf *frames)
+{
+    struct buf *out = &link->out, old = *out;
+    int result = 0;
+
+    if (out->size > 0 || frames->size > out->limit) {
+        result = buf_append(out, frames->data, frames->size);
+    } else {
+        out->data = frames->data;
+        out->size = frames->size;
+        out->capacity = frames->capacity;
+        frames->data = old.data;
+        frames->capacity = old.capacity;
+    }
+    frames->size = 0;
+    return result;
+}
+
 void link_flush(struct link *link)
 {
     if (!link->closed)

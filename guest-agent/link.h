@@ -32,6 +32,9 @@ int link_new(struct loop *loop, int own_fd, const struct link_events *events, vo
 
 /* Where frames are appended; what is there when the turn ends goes out in one write. */
 struct buf *link_queue(struct link *link);
+/* All of FRAMES, which is empty afterwards: its memory is exchanged when nothing else waits. 0,
+ * -ENOMEM, -ENOBUFS. */
+int link_append(struct link *link, struct buf *frames);
 void link_flush(struct link *link); /* to be called after appending */
 /* True: pause, `drained` will come. */
 bool link_full(struct link *link);

@@ -38,6 +38,11 @@ struct buf *serve_queue(struct serve *serve)
     return link_queue(serve->link);
 }
 
+int serve_append(struct serve *serve, struct buf *frames)
+{
+    return link_append(serve->link, frames);
+}
+
 bool serve_full(struct serve *serve)
 {
     return link_full(serve->link);

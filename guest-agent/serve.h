@@ -11,7 +11,7 @@
 #include "work.h"
 
 #define AGENT_PROTOCOL_MAJOR 1u
-#define AGENT_PROTOCOL_MINOR 2u
+#define AGENT_PROTOCOL_MINOR 3u
 #define SERVE_CALLS_MAX 1024u /* at once; more are refused by name */
 
 /* What a call does with the frames of its streams. All but cancel and resume: 0, or -EPROTO
@@ -50,6 +50,7 @@ struct serve {
     struct list list;    /* of the same calls */
     int null_fd;         /* /dev/null, the standard input of execs that have none */
     struct text_list environment;
+    unsigned large_blocks; /* jobs that have such (job.c) */
     char *workdir;
     bool machine; /* we are a machine's init: set clock, names and network, power off at the end
                    */
@@ -70,6 +71,8 @@ void serve_end(struct serve *serve, struct call *call);
 
 /* Frames go to the link's queue and out when the turn ends. */
 struct buf *serve_queue(struct serve *serve);
+/* All of FRAMES (without a limit), which are empty afterwards; 0, -ENOMEM, -ENOBUFS. */
+int serve_append(struct serve *serve, struct buf *frames);
 bool serve_full(struct serve *serve); /* pause; `resume` will come */
 /* Takes the result of having appended frames: sends them, or ends the conversation. */
 void serve_queued(struct serve *serve, int result);

@@ -9,6 +9,9 @@
 #include "fs_error.h"
 #include "uuid.h"
 
+#define DIRECT_ALIGN_BYTES 4096u
+#define DIRECT_MIN_BYTES (128u * 1024) /* below, the page cache costs less than the disk */
+
 static int temporary_name(struct temporary *file)
 {
     char uuid[UUID_TEXT_BYTES];
@@ -45,21 +48,52 @@ int temporary_link(struct temporary *file, int folder_fd, const char *target)
     return 0;
 }
 
-int temporary_write(struct temporary *file, const void *data, size_t size)
+/* *ret_written also on failure. */
+static int write_all(int fd, const char *data, size_t size, size_t *ret_written)
 {
-    const char *at = data;
-
-    while (size > 0) {
-        ssize_t written = write(file->fd, at, size);
+    *ret_written = 0;
+    while (*ret_written < size) {
+        ssize_t written = write(fd, data + *ret_written, size - *ret_written);
 
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
             return -errno;
-        at += written;
-        size -= (size_t)written;
+        *ret_written += (size_t)written;
     }
     return 0;
+}
+
+int temporary_write(struct temporary *file, const void *data, size_t size)
+{
+    size_t written;
+
+    return write_all(file->fd, data, size, &written);
+}
+
+static int set_direct(int fd, bool direct)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0)
+        return -errno;
+    flags = direct ? flags | O_DIRECT : flags & ~O_DIRECT;
+    return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+}
+
+/* A file system may refuse the flag, or one that has it the write (EINVAL). */
+int temporary_write_much(struct temporary *file, const void *data, size_t size)
+{
+    size_t written = 0;
+    int result = size < DIRECT_MIN_BYTES ? -EINVAL : set_direct(file->fd, true);
+
+    if (result == 0) {
+        result = write_all(file->fd, data, size - size % DIRECT_ALIGN_BYTES, &written);
+        (void)set_direct(file->fd, false); /* taking it away is always allowed */
+    }
+    if (result < 0 && result != -EINVAL)
+        return result;
+    return temporary_write(file, (const char *)data + written, size - written);
 }
 
 int temporary_set_owner(struct temporary *file, uid_t uid, gid_t gid, mode_t mode)

@@ -23,6 +23,9 @@ int temporary_open(struct temporary *file, int folder_fd);
 /* The same for a symbolic link, which has no bytes to write. */
 int temporary_link(struct temporary *file, int folder_fd, const char *target);
 int temporary_write(struct temporary *file, const void *data, size_t size);
+/* The same for what may be much at once (DATA is aligned to pages): whole pages then go to the
+ * disk without a stay in the page cache, where the file system can do that. */
+int temporary_write_much(struct temporary *file, const void *data, size_t size);
 /* Owner, then exactly this mode. */
 int temporary_set_owner(struct temporary *file, uid_t uid, gid_t gid, mode_t mode);
 /* Renames it to NAME in its folder; REPLACE: over what is there, else -EEXIST. */

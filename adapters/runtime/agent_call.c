@@ -13,6 +13,7 @@
 #include "utf8.h"
 
 #define GRANT_BYTES (AGENT_WINDOW_BYTES / 4)
+#define WIDE_GRANT_BYTES (AGENT_WIDE_WINDOW_BYTES / 2)
 #define WINDOW_MAX_BYTES (1ull << 40) /* a guest that grants more means no good */
 
 /* Which streams an operation has; bit n is stream n. */
@@ -38,6 +39,7 @@ struct agent_call {
     bool wants_head; /* HEAD may come */
     bool has_head;
     uint8_t open;                    /* streams that have not ended, by bit */
+    uint8_t widened;                 /* streams whose window was opened wide, by bit */
     uint8_t held_back;               /* streams whose owner waits for `writable`, by bit */
     uint64_t windows[AGENT_STREAMS]; /* what the sender of the stream may still send */
     uint64_t owed[AGENT_STREAMS];    /* granted by the owner, not told the guest yet */
@@ -434,14 +436,21 @@ void agent_call_end(struct agent_call *call, unsigned stream, const char *abort_
     agent_link_send(call->link, &frame);
 }
 
-/* Small grants are told together: the window is open wide meanwhile. */
+/* Small grants are told together, for each frame wakes the guest: the window is open meanwhile,
+ * and wide once the owner has shown that it takes. */
 void agent_call_grant(struct agent_call *call, unsigned stream, size_t size)
 {
-    if (!(call->open & 1u << stream))
+    const uint8_t bit = (uint8_t)(1u << stream);
+
+    if (!(call->open & bit))
         return;
     call->owed[stream] += size;
-    if (call->owed[stream] < GRANT_BYTES)
+    if (call->owed[stream] < (call->widened & bit ? WIDE_GRANT_BYTES : GRANT_BYTES))
         return;
+    if (call->link->wide && !(call->widened & bit)) {
+        call->widened |= bit;
+        call->owed[stream] += AGENT_WIDE_WINDOW_BYTES - AGENT_WINDOW_BYTES;
+    }
     call_grant(call, stream, call->owed[stream]);
     call->owed[stream] = 0;
 }

@@ -216,6 +216,7 @@ static const char *take_hello(struct agent_link *link, const struct agent_frame 
     if (codec_decode_msgpack(&type_guest_hello, (const uint8_t *)frame->body.data,
                              frame->body.size, &hello) < 0)
         return "a malformed HELLO";
+    link->wide = hello.protocol_minor >= AGENT_WIDE_MINOR;
     link_set_state(link, AGENT_LINK_GREETED);
     link->events->greeted(link->ctx, &hello);
     codec_free(&type_guest_hello, &hello);

@@ -41,6 +41,7 @@ struct agent_link {
 
     struct list calls[AGENT_LINK_BUCKETS]; /* struct agent_call */
     size_t call_count;
+    bool wide;       /* the agent lets windows be opened to AGENT_WIDE_WINDOW_BYTES */
     size_t given_up; /* calls that keep the link silent */
     uint64_t next_id;
 };

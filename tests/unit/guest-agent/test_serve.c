@@ -215,33 +215,145 @@ START_TEST(aborted_write_leaves_nothing)
 }
 END_TEST
 
-START_TEST(a_large_write_flows_by_credit)
+/* Each of these ends the conversation, in order and without a crash. */
+static void check_closed(void)
 {
-    enum { PIECES = 80 };
-    static char piece[AGENT_DATA_MAX_BYTES];
-    uint64_t id = call_write(at("big"), false), window = AGENT_WINDOW_BYTES;
-    struct agent_answer answer;
     struct agent_frame frame;
-    struct stat status;
 
-    for (int sent = 0; sent < PIECES;) {
-        if (window >= sizeof(piece)) {
-            agent_client_data(&client, id, 0, piece, sizeof(piece));
-            window -= sizeof(piece);
-            sent++;
-            continue;
-        }
-        ck_assert(agent_client_receive(&client, &frame, 5000));
-        ck_assert_int_eq(frame.kind, AGENT_FRAME_CREDIT);
-        window += frame.credit;
-        ck_assert_uint_le(window, AGENT_WINDOW_BYTES);
+    while (agent_client_receive(&client, &frame, 5000))
+        ;
+}
+
+/* A write that flows by credit. */
+struct flow {
+    uint64_t id, window;
+    char name[8];
+    size_t sent;
+    bool answered;
+};
+
+#define FLOW_BYTES (3u * 1024 * 1024 + 777) /* ends within a page */
+#define FLOW_WINDOW_MAX (2u * 1024 * 1024)
+
+/* Byte AT of the flow with that name. */
+static char flow_byte(const struct flow *flow, size_t at)
+{
+    return (char)(at * 7 + at / 4096 + (size_t)flow->name[0]);
+}
+
+static void flow_send(struct flow *flow)
+{
+    static char piece[AGENT_DATA_MAX_BYTES - 5]; /* no page begins where a piece does */
+
+    while (flow->window > 0 && flow->sent < FLOW_BYTES) {
+        size_t size = FLOW_BYTES - flow->sent;
+
+        if (size > flow->window)
+            size = (size_t)flow->window;
+        if (size > sizeof(piece))
+            size = sizeof(piece);
+        for (size_t i = 0; i < size; i++)
+            piece[i] = flow_byte(flow, flow->sent + i);
+        agent_client_data(&client, flow->id, 0, piece, size);
+        flow->window -= size;
+        flow->sent += size;
+        if (flow->sent == FLOW_BYTES)
+            agent_client_end(&client, flow->id, 0, NULL);
     }
+}
+
+static void flow_take(struct flow *flow, const struct agent_frame *frame)
+{
+    if (frame->id != flow->id)
+        return;
+    if (frame->kind == AGENT_FRAME_CREDIT) {
+        flow->window += frame->credit;
+        ck_assert_uint_le(flow->window, FLOW_WINDOW_MAX);
+        return;
+    }
+    ck_assert_int_eq(frame->kind, AGENT_FRAME_REPLY);
+    flow->answered = true;
+}
+
+static void check_flow(const struct flow *flow)
+{
+    static char data[FLOW_BYTES + 1];
+    int fd = open(at(flow->name), O_RDONLY);
+    size_t size = 0, at_byte;
+    ssize_t part;
+
+    while ((part = read(fd, data + size, sizeof(data) - size)) > 0)
+        size += (size_t)part;
+    (void)close(fd);
+    ck_assert_uint_eq(size, FLOW_BYTES);
+    for (at_byte = 0; at_byte < size && data[at_byte] == flow_byte(flow, at_byte);)
+        at_byte++;
+    ck_assert_msg(at_byte == size, "%s differs at %zu", flow->name, at_byte);
+}
+
+/* Two of them get large blocks, the others small ones. */
+START_TEST(large_writes_flow_by_credit)
+{
+    struct flow flows[4];
+    struct agent_frame frame;
+    unsigned answered = 0;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(flows); i++) {
+        flows[i] = (struct flow){ .window = AGENT_WINDOW_BYTES, .name = { (char)('a' + i) } };
+        flows[i].id = call_write(at(flows[i].name), false);
+    }
+    while (answered < ARRAY_SIZE(flows)) {
+        for (unsigned i = 0; i < ARRAY_SIZE(flows); i++)
+            flow_send(&flows[i]);
+        ck_assert(agent_client_receive(&client, &frame, 5000));
+        for (unsigned i = 0; i < ARRAY_SIZE(flows); i++)
+            flow_take(&flows[i], &frame);
+        answered += frame.kind == AGENT_FRAME_REPLY;
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(flows); i++)
+        check_flow(&flows[i]);
+    ck_assert_uint_eq(entries(), ARRAY_SIZE(flows));
+}
+END_TEST
+
+START_TEST(a_short_write_costs_no_credit)
+{
+    uint64_t id = call_write(at("f"), false);
+    struct agent_frame frame;
+
+    agent_client_data(&client, id, 0, "short", 5);
     agent_client_end(&client, id, 0, NULL);
-    agent_client_finish(&client, id, &answer);
-    ck_assert_int_eq(answer.kind, AGENT_FRAME_REPLY);
-    agent_answer_done(&answer);
-    ck_assert_int_eq(stat(at("big"), &status), 0);
-    ck_assert_int_eq(status.st_size, PIECES * (off_t)sizeof(piece));
+    ck_assert(agent_client_receive(&client, &frame, 5000));
+    ck_assert_int_eq(frame.kind, AGENT_FRAME_REPLY);
+}
+END_TEST
+
+static uint64_t credit(uint64_t id, uint64_t size)
+{
+    agent_client_send(&client,
+                      &(struct agent_frame){
+                          .kind = AGENT_FRAME_CREDIT, .id = id, .stream = 1, .credit = size });
+    return size;
+}
+
+START_TEST(a_read_takes_a_wide_window)
+{
+    static char data[3u * 1024 * 1024];
+    uint64_t id, window = AGENT_WINDOW_BYTES;
+    struct agent_frame frame;
+    size_t size = 0;
+
+    put("f", data, sizeof(data));
+    id = call_read(at("f"));
+    window += credit(id, AGENT_WIDE_WINDOW_BYTES - AGENT_WINDOW_BYTES);
+    while (size < window) {
+        ck_assert(agent_client_receive(&client, &frame, 5000));
+        size += frame.kind == AGENT_FRAME_DATA ? frame.body.size : 0;
+    }
+    ck_assert_uint_eq(size, AGENT_WIDE_WINDOW_BYTES);
+    ck_assert(agent_client_silent(&client, 50));
+    (void)credit(id, AGENT_WIDE_WINDOW_BYTES + 1);
+    check_closed();
 }
 END_TEST
 
@@ -345,15 +457,6 @@ START_TEST(frames_of_unknown_calls_are_dropped)
     ping();
 }
 END_TEST
-
-/* Each of these ends the conversation, in order and without a crash. */
-static void check_closed(void)
-{
-    struct agent_frame frame;
-
-    while (agent_client_receive(&client, &frame, 5000))
-        ;
-}
 
 START_TEST(more_than_the_window_is_a_breach)
 {
@@ -468,7 +571,9 @@ int main(void)
     tcase_add_test(cases, write_replaces_a_link_itself);
     tcase_add_test(cases, write_refuses_before_any_byte);
     tcase_add_test(cases, aborted_write_leaves_nothing);
-    tcase_add_test(cases, a_large_write_flows_by_credit);
+    tcase_add_test(cases, large_writes_flow_by_credit);
+    tcase_add_test(cases, a_short_write_costs_no_credit);
+    tcase_add_test(cases, a_read_takes_a_wide_window);
     tcase_add_test(cases, read_delivers_all);
     tcase_add_test(cases, read_refuses);
     tcase_add_test(cases, a_read_that_nobody_takes_can_be_cancelled);

@@ -81,7 +81,14 @@ void fake_guest_map(struct fake_guest *guest, enum agent_frame_kind kind, uint64
 
 void fake_guest_hello(struct fake_guest *guest, uint32_t major)
 {
-    const struct guest_hello hello = { .protocol_major = major, .agent_version = "1.2.3" };
+    fake_guest_hello_minor(guest, major, 0);
+}
+
+void fake_guest_hello_minor(struct fake_guest *guest, uint32_t major, uint32_t minor)
+{
+    const struct guest_hello hello = { .protocol_major = major,
+                                       .protocol_minor = minor,
+                                       .agent_version = "1.2.3" };
 
     fake_guest_map(guest, AGENT_FRAME_HELLO, 0, &type_guest_hello, &hello);
 }

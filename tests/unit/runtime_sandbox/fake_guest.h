@@ -47,6 +47,7 @@ void fake_guest_frame(struct fake_guest *guest, const struct agent_frame *frame)
 void fake_guest_map(struct fake_guest *guest, enum agent_frame_kind kind, uint64_t id,
                     const struct type *type, const void *value);
 void fake_guest_hello(struct fake_guest *guest, uint32_t major);
+void fake_guest_hello_minor(struct fake_guest *guest, uint32_t major, uint32_t minor);
 void fake_guest_ready(struct fake_guest *guest);
 
 /* The oldest call of OPERATION that was not answered; turns until there is one. */

@@ -54,10 +54,15 @@ void open_link(void)
 
 void open_ready(void)
 {
+    open_ready_minor(0);
+}
+
+void open_ready_minor(uint32_t minor)
+{
     const struct guest_configure configure = { .seed = "", .hostname = "", .machine_id = "" };
 
     open_link();
-    fake_guest_hello(guest, 1);
+    fake_guest_hello_minor(guest, 1, minor);
     TURN_UNTIL(loop, seen.greeted == 1);
     agent_link_configure(link_, &configure);
     TURN_UNTIL(loop, seen.ready == 1);

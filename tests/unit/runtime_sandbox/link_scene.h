@@ -17,7 +17,8 @@ struct seen {
 extern struct seen seen;
 
 void open_link(void);
-void open_ready(void); /* after the greeting */
+void open_ready(void);                 /* after the greeting */
+void open_ready_minor(uint32_t minor); /* of the agent's protocol; else 0 */
 void close_link(void);
 /* Waits for the end, which has this reason, and closes. */
 void expect_closed(const char *reason);

@@ -240,6 +240,43 @@ START_TEST(test_abandoned_call_can_come_to_its_end)
 }
 END_TEST
 
+/* How far the host opens the window of an output that it takes, for an agent of MINOR. */
+static uint64_t widest_window(uint32_t minor)
+{
+    static uint8_t bytes[AGENT_DATA_MAX_BYTES];
+    struct call call = { 0 };
+    struct guest_call *there;
+    uint64_t sent = 0, widest = 0;
+
+    open_ready_minor(minor);
+    begin(&call, GUEST_exec);
+    there = fake_guest_call(guest, GUEST_exec);
+    for (unsigned i = 0; i < 100; i++) {
+        TURN_UNTIL(loop, sent + sizeof(bytes) <= AGENT_WINDOW_BYTES + there->credit[1]);
+        guest_call_data(guest, there, 1, bytes, sizeof(bytes));
+        sent += sizeof(bytes);
+        TURN_UNTIL(loop, call.data[1].size == sent);
+        turn_for(loop, 1);
+        if (AGENT_WINDOW_BYTES + there->credit[1] - sent > widest)
+            widest = AGENT_WINDOW_BYTES + there->credit[1] - sent;
+    }
+    call_done(&call);
+    close_link();
+    return widest;
+}
+
+START_TEST(test_window_of_an_older_agent)
+{
+    ck_assert_uint_eq(widest_window(AGENT_WIDE_MINOR - 1), AGENT_WINDOW_BYTES);
+}
+END_TEST
+
+START_TEST(test_window_of_an_agent_that_takes_wide_ones)
+{
+    ck_assert_uint_eq(widest_window(AGENT_WIDE_MINOR), AGENT_WIDE_WINDOW_BYTES);
+}
+END_TEST
+
 START_TEST(test_never_ending_output_starves_nobody)
 {
     static uint8_t bytes[AGENT_DATA_MAX_BYTES];
@@ -315,5 +352,6 @@ UNIT_MAIN("agent_link_calls", test_exec, test_unknown_id, test_replies_twice,
           test_malformed_reply, test_streams_that_are_not_there, test_data_beyond_credit,
           test_data_over_64_kib, test_absurd_credit, test_generous_credit_does_not_fill_memory,
           test_window_opens_again, test_abandoned_call_can_come_to_its_end,
+          test_window_of_an_older_agent, test_window_of_an_agent_that_takes_wide_ones,
           test_never_ending_output_starves_nobody, test_too_many_calls,
           test_guest_that_asks_but_does_not_read)
