@@ -358,10 +358,12 @@ int yaml_load(const char *path, struct yaml_node **ret_root, char *error, size_t
     struct buf text = { 0 };
     int result = file_read(path, YAML_MAX_BYTES, &text);
 
-    if (result < 0) {
-        (void)snprintf(error, error_size, "%s", strerror(-result));
+    if (result == -EFBIG)
+        (void)snprintf(error, error_size, "more than %u bytes", YAML_MAX_BYTES);
+    else if (result < 0)
+        (void)snprintf(error, error_size, "%s", file_read_problem(result));
+    if (result < 0)
         return result;
-    }
     return yaml_parse((const char *)text.data, text.size, ret_root, error, error_size);
 }
 

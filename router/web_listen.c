@@ -167,7 +167,7 @@ int web_token_read(const char *path, char **ret_token, char ret_error[WEB_LISTEN
     result = file_read(path, TOKEN_FILE_MAX_BYTES, &text);
     if (result < 0 || !buf_text(&text))
         return fail(ret_error, "sandbox.auth_token_file: %s: %s", path,
-                    strerror(result < 0 ? -result : ENOMEM));
+                    file_read_problem(result < 0 ? result : -ENOMEM));
     text.size = first_line_size(buf_text(&text));
     if (!is_token((const char *)text.data, text.size))
         return fail(ret_error,

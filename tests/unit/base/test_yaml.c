@@ -2,8 +2,10 @@
 #include "yaml.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "buf.h"
 #include "unit.h"
@@ -214,7 +216,19 @@ START_TEST(test_load)
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(yaml_load(path, &root, error, sizeof(error)), -ENOENT);
     ck_assert_str_eq(error, "No such file or directory");
-    ck_assert_int_eq(yaml_load("/dev/zero", &root, error, sizeof(error)), -EFBIG);
+    ck_assert_int_eq(yaml_load("/dev/zero", &root, error, sizeof(error)), -ENOTSUP);
+    ck_assert_str_eq(error, "is no regular file");
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* that nobody writes into: no waiting for one */
+    ck_assert_int_eq(yaml_load(path, &root, error, sizeof(error)), -ENOTSUP);
+    ck_assert_str_eq(error, "is no regular file");
+    ck_assert_int_eq(unlink(path), 0);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, 1024 * 1024 + 1), 0);
+    closep(&fd);
+    ck_assert_int_eq(yaml_load(path, &root, error, sizeof(error)), -EFBIG);
+    ck_assert_str_eq(error, "more than 1048576 bytes");
+    ck_assert_int_eq(unlink(path), 0);
 }
 END_TEST
 
