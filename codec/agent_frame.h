@@ -31,7 +31,8 @@ enum agent_frame_kind {
 #define AGENT_FRAME_MAX_BYTES (16u * 1024 * 1024 + 64u * 1024) /* behind the prefix */
 #define AGENT_DATA_MAX_BYTES (64u * 1024)
 #define AGENT_WINDOW_BYTES (256u * 1024) /* of each stream without CREDIT */
-/* What CREDIT may open the window of the agent's stream to; before AGENT_WIDE_MINOR the same. */
+/* What CREDIT may open the window of the agent's stream to; before AGENT_WIDE_MINOR the same.
+ */
 #define AGENT_WIDE_WINDOW_BYTES (1024u * 1024)
 #define AGENT_WIDE_MINOR 3u
 #define AGENT_STREAMS 3u

@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "router_limits.h"
 #include "raw_peer.h"
+#include "router_limits.h"
 #include "trial.h"
 #include "unit.h"
 #include "web_limits.h"
