@@ -7,6 +7,7 @@
 
 #include "colour.h"
 #include "output.h"
+#include "sandbox_call.h"
 #include "suggest.h"
 #include "usage.h"
 #include "utf8.h"
@@ -74,7 +75,8 @@ static const struct option_row common_rows[] = {
       .kind = OPTION_TEXT,
       .offset = offsetof(struct common_options, address),
       .value = "HOST",
-      .text = "the router's host (localhost)" },
+      .text = "the router's host (localhost)",
+      .min = 1 },
     { .name = "port",
       .kind = OPTION_NUMBER,
       .offset = offsetof(struct common_options, port),
@@ -185,6 +187,14 @@ static int with_client(struct command_line *line, int (*run)(const struct comman
     return code;
 }
 
+static int show_help(const struct command *command)
+{
+    int result = usage_print(command, STDOUT_FILENO);
+
+    return result < 0 ? sandbox_complain("cannot write to stdout: %s", strerror(-result))
+                      : EXIT_CODE_DONE;
+}
+
 static int run_line(struct command_line *line, bool help)
 {
     const struct command *self = line->command;
@@ -194,10 +204,8 @@ static int run_line(struct command_line *line, bool help)
         join_tail(&line->rest);
     if (help && self->explain && line->rest.word_count > 0)
         return with_client(line, self->explain);
-    if (help) {
-        usage_print(self, STDOUT_FILENO);
-        return EXIT_CODE_DONE;
-    }
+    if (help)
+        return show_help(self);
     code = check_words(self, &line->rest);
     return code == EXIT_CODE_DONE ? with_client(line, self->run) : code;
 }
@@ -292,8 +300,7 @@ static int explain(size_t count, char *const *words)
             return unknown(command, words[i]);
         command = child;
     }
-    usage_print(command, STDOUT_FILENO);
-    return EXIT_CODE_DONE;
+    return show_help(command);
 }
 
 static int run_help(const struct command_line *line)
@@ -303,8 +310,7 @@ static int run_help(const struct command_line *line)
 
 static int run_version(const struct command_line *line)
 {
-    return printf("iii %s\n", SANDBOX_VERSION) < 0 || fflush(stdout) != 0 ? EXIT_CODE_FAILED
-                                                                          : EXIT_CODE_DONE;
+    return sandbox_printf("iii %s\n", SANDBOX_VERSION);
 }
 
 int command_main(int argc, char **argv)
@@ -316,7 +322,7 @@ int command_main(int argc, char **argv)
         const struct command *child;
 
         if (at >= argc) {
-            usage_print(command, STDERR_FILENO);
+            (void)usage_print(command, STDERR_FILENO); /* there is nowhere else */
             return EXIT_CODE_USAGE;
         }
         if (asks_for_help(argv[at]))

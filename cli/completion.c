@@ -1,11 +1,10 @@
 /* completion.c - `iii completion SHELL`: a script that asks `iii __complete` (complete.c) for
  * each candidate, so that the script never has to change. */
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "completion.h"
-#include "output.h"
+#include "sandbox_call.h"
 
 /* bash breaks words at ':' and '=': what is before the last of them stands there already. */
 static const char bash_script[] =
@@ -61,8 +60,7 @@ static int run_completion(const struct command_line *line)
         const char *script = scripts[i].script;
 
         if (strcmp(shell, scripts[i].shell) == 0)
-            return output_write(STDOUT_FILENO, script, strlen(script)) < 0 ? EXIT_CODE_FAILED
-                                                                           : EXIT_CODE_DONE;
+            return sandbox_print(script, strlen(script));
     }
     return command_misused(line->command, "no script for %s: bash, zsh or fish", shell);
 }

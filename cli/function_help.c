@@ -11,6 +11,7 @@
 #include "hint.h"
 #include "json_scan.h"
 #include "output.h"
+#include "sandbox_call.h"
 #include "schema.h"
 
 /* How the type of a property reads. */
@@ -96,11 +97,8 @@ static int print_info(struct span info)
         result = buf_append_text(&text, "\n");
     if (result == 0)
         result = put_properties(json_get(info, "request_schema"), &text);
-    if (result == 0)
-        result = output_write(STDOUT_FILENO, text.data, text.size);
-    if (result < 0)
-        (void)fprintf(stderr, "Error: %s\n", strerror(-result));
-    return result < 0 ? EXIT_CODE_FAILED : EXIT_CODE_DONE;
+    return result < 0 ? sandbox_complain("%s", strerror(-result))
+                      : sandbox_print(text.data, text.size);
 }
 
 static int unknown(const char *function)

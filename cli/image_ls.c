@@ -1,6 +1,5 @@
 /* image_ls.c - `iii sandbox image ls`. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "byte_count.h"
 #include "image_call.h"
@@ -70,9 +69,8 @@ static int print_images(struct span reply)
         result = put_row(image, &text);
     if (result == 0)
         result = put_total(reply, &text);
-    if (result == 0)
-        result = output_write(STDOUT_FILENO, text.data, text.size);
-    return result < 0 ? sandbox_complain("%s", strerror(-result)) : EXIT_CODE_DONE;
+    return result < 0 ? sandbox_complain("%s", strerror(-result))
+                      : sandbox_print(text.data, text.size);
 }
 
 static int run_ls(const struct command_line *line)

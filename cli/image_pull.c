@@ -1,6 +1,4 @@
 /* image_pull.c - `iii sandbox image pull`. */
-#include <stdio.h>
-
 #include "byte_count.h"
 #include "image_call.h"
 #include "json_scan.h"
@@ -20,10 +18,7 @@ static int print_pulled(const char *image, struct span reply)
 
     (void)json_as_u64(json_get(reply, "size_bytes"), &bytes); /* 0 when it is not there */
     byte_count_write(bytes, size);
-    if (printf("%s %s, %s\n", installed ? "pulled" : "already there:", image, size) < 0 ||
-        fflush(stdout) != 0)
-        return sandbox_complain("cannot write to stdout");
-    return EXIT_CODE_DONE;
+    return sandbox_printf("%s %s, %s\n", installed ? "pulled" : "already there:", image, size);
 }
 
 static int run_pull(const struct command_line *line)

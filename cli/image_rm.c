@@ -1,6 +1,4 @@
 /* image_rm.c - `iii sandbox image rm` and `prune`. */
-#include <stdio.h>
-
 #include "byte_count.h"
 #include "image_call.h"
 #include "json_scan.h"
@@ -18,21 +16,19 @@ static int print_removed(struct span reply)
     char freed[BYTE_COUNT_TEXT_BYTES];
     struct span key, digest;
     uint64_t bytes = 0;
-    bool written = true;
+    int code = EXIT_CODE_DONE;
 
-    while (json_next(&iterator, &key, &digest)) {
+    while (code == EXIT_CODE_DONE && json_next(&iterator, &key, &digest)) {
         _cleanup_(buf_done)
         struct buf text = { 0 };
 
         if (json_string_decode(digest, &text) < 0 || !buf_text(&text))
             return sandbox_complain("the reply's digests cannot be read");
-        written = written && printf("removed %s\n", buf_text(&text)) >= 0;
+        code = sandbox_printf("removed %s\n", buf_text(&text));
     }
     (void)json_as_u64(json_get(reply, "freed_bytes"), &bytes); /* 0 when it is not there */
     byte_count_write(bytes, freed);
-    if (!written || printf("freed %s\n", freed) < 0 || fflush(stdout) != 0)
-        return sandbox_complain("cannot write to stdout");
-    return EXIT_CODE_DONE;
+    return code == EXIT_CODE_DONE ? sandbox_printf("freed %s\n", freed) : code;
 }
 
 static int remove_by(const struct command_line *line, const char *operation,

@@ -1,6 +1,5 @@
 /* image_verify.c - `iii sandbox image verify`. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "image_call.h"
 #include "json_scan.h"
@@ -44,15 +43,14 @@ static int print_verified(struct span reply, const char *word)
     struct buf text = { 0 };
     struct json_iterator iterator = json_iterate(json_get(reply, "images"));
     struct span key, image;
-    int result = 0;
+    int code, result = 0;
 
     while (result == 0 && json_next(&iterator, &key, &image))
         result = put_image(image, word, &text);
-    if (result == 0)
-        result = output_write(STDOUT_FILENO, text.data, text.size);
     if (result < 0)
         return sandbox_complain("%s", strerror(-result));
-    return span_equals(json_get(reply, "damaged"), "true") ? EXIT_CODE_FAILED : EXIT_CODE_DONE;
+    code = sandbox_print(text.data, text.size);
+    return span_equals(json_get(reply, "damaged"), "true") ? EXIT_CODE_FAILED : code;
 }
 
 /* IMAGE NULL: all. */

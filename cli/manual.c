@@ -1,6 +1,5 @@
 /* manual.c - `iii __manual`: the manual page iii(1), from the tables that --help is made of. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "output.h"
@@ -142,8 +141,7 @@ static int run_manual(const struct command_line *line)
 
     if (put_page(&page) < 0)
         return sandbox_complain("no memory");
-    return output_write(STDOUT_FILENO, page.data, page.size) < 0 ? EXIT_CODE_FAILED
-                                                                 : EXIT_CODE_DONE;
+    return sandbox_print(page.data, page.size);
 }
 
 const struct command command_manual = {

@@ -95,6 +95,8 @@ static int store_text(const struct option_row *row, char *text, void *place,
 
     if (!row->any_bytes && !utf8_valid(text, strlen(text)))
         return complain(ret_error, "--%s %s: is not UTF-8", row->name, text);
+    if (strlen(text) < row->min)
+        return complain(ret_error, "--%s: wants a text that is not empty", row->name);
     if (row->kind == OPTION_TEXT) {
         *(const char **)place = text;
         return 0;

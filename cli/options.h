@@ -34,8 +34,8 @@ struct option_row {
     size_t offset;
     const char *value; /* how the usage calls it: "HOST"; NULL for a flag */
     const char *text;
-    uint64_t min, max;
-    bool any_bytes; /* OPTION_TEXT: whom it is for looks at it; all others are UTF-8 */
+    uint64_t min, max; /* of a text: min 1 is one that is not empty */
+    bool any_bytes;    /* OPTION_TEXT: whom it is for looks at it; all others are UTF-8 */
 };
 
 /* Tables may share their last rows. */

@@ -22,6 +22,28 @@ int sandbox_complain(const char *format, ...)
     return EXIT_CODE_FAILED;
 }
 
+int sandbox_print(const void *text, size_t size)
+{
+    int result = output_write(STDOUT_FILENO, text, size);
+
+    return result < 0 ? sandbox_complain("cannot write to stdout: %s", strerror(-result))
+                      : EXIT_CODE_DONE;
+}
+
+int sandbox_printf(const char *format, ...)
+{
+    _cleanup_(buf_done)
+    struct buf text = { 0 };
+    va_list arguments;
+    int result;
+
+    va_start(arguments, format);
+    result = buf_vprintf(&text, format, arguments);
+    va_end(arguments);
+    return result < 0 ? sandbox_complain("%s", strerror(-result))
+                      : sandbox_print(text.data, text.size);
+}
+
 struct span sandbox_result(const struct client_call *call)
 {
     return (struct span){ (const char *)call->answer.data, call->answer.size };

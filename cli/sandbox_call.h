@@ -23,6 +23,10 @@ int sandbox_outcome(const struct client *client, const struct client_call *call,
 /* Says `error: …` on stderr. EXIT_CODE_FAILED. */
 int sandbox_complain(const char *format, ...) _printf_(1, 2);
 
+/* To stdout, all of it. EXIT_CODE_DONE, or EXIT_CODE_FAILED after saying why not. */
+int sandbox_print(const void *text, size_t size);
+int sandbox_printf(const char *format, ...) _printf_(1, 2);
+
 /* The same of an error envelope: `error: [S211] no such file: /x`. */
 int sandbox_complain_of(struct span envelope);
 

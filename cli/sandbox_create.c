@@ -1,7 +1,4 @@
 /* sandbox_create.c - `iii sandbox create`. */
-#include <errno.h>
-#include <stdio.h>
-
 #include "sandbox.h"
 #include "sandbox_call.h"
 #include "sandbox_life.h"
@@ -37,11 +34,11 @@ static void write_payload(const struct create_options *options, const char *imag
 /* A sandbox whose id nobody gets is not left behind. */
 static int print_id(struct sandbox_life *life)
 {
-    if (printf("%s\n", buf_text(&life->id)) >= 0 && fflush(stdout) == 0)
-        return EXIT_CODE_DONE;
-    (void)sandbox_complain("cannot write to stdout: %s", strerror(errno));
-    sandbox_life_end(life);
-    return EXIT_CODE_FAILED;
+    int code = sandbox_printf("%s\n", buf_text(&life->id));
+
+    if (code != EXIT_CODE_DONE)
+        sandbox_life_end(life);
+    return code;
 }
 
 static int run_create(const struct command_line *line)

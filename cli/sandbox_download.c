@@ -190,11 +190,8 @@ static int print_received(const struct download *download)
 {
     if (download->to_stdout)
         return EXIT_CODE_DONE;
-    if (printf("downloaded %" PRIu64 " bytes to %s\n", download->transfer.bytes,
-               download->words[2]) < 0 ||
-        fflush(stdout) != 0)
-        return sandbox_complain("cannot write to stdout");
-    return EXIT_CODE_DONE;
+    return sandbox_printf("downloaded %" PRIu64 " bytes to %s\n", download->transfer.bytes,
+                          download->words[2]);
 }
 
 static int read_file(struct download *download, const struct client_call *read)

@@ -54,9 +54,8 @@ static int print_list(struct span list)
 
     while (result == 0 && json_next(&iterator, &key, &value))
         result = put_row(value, &text);
-    if (result == 0)
-        result = output_write(1, text.data, text.size);
-    return result < 0 ? sandbox_complain("%s", strerror(-result)) : EXIT_CODE_DONE;
+    return result < 0 ? sandbox_complain("%s", strerror(-result))
+                      : sandbox_print(text.data, text.size);
 }
 
 static int run_list(const struct command_line *line)

@@ -1,6 +1,4 @@
 /* sandbox_stop.c - `iii sandbox stop`. */
-#include <stdio.h>
-
 #include "sandbox.h"
 #include "sandbox_call.h"
 
@@ -15,8 +13,7 @@ static int run_stop(const struct command_line *line)
     code = sandbox_call(line->client, &call, "sandbox::stop", &payload,
                         SANDBOX_CALL_TIMEOUT_MS);
     if (code == EXIT_CODE_DONE) {
-        if (printf("stopped %s\n", id) < 0 || fflush(stdout) != 0)
-            code = sandbox_complain("cannot write to stdout");
+        code = sandbox_printf("stopped %s\n", id);
         client_close(line->client);
     }
     client_call_done(&call);

@@ -139,11 +139,8 @@ static int print_written(const struct upload *upload)
 
     if (json_as_u64(json_get(sandbox_result(&upload->write), "bytes_written"), &bytes) < 0)
         return sandbox_complain("the reply has no bytes_written");
-    if (printf("uploaded %" PRIu64 " bytes to %s:%s\n", bytes, upload->words[0],
-               upload->words[2]) < 0 ||
-        fflush(stdout) != 0)
-        return sandbox_complain("cannot write to stdout");
-    return EXIT_CODE_DONE;
+    return sandbox_printf("uploaded %" PRIu64 " bytes to %s:%s\n", bytes, upload->words[0],
+                          upload->words[2]);
 }
 
 static int send_file(struct upload *upload, struct span refs)

@@ -53,18 +53,25 @@ static int print_error(struct span error, const char *function)
     return result < 0 ? complain(strerror(-result)) : EXIT_CODE_FAILED;
 }
 
+static int print_result(struct span value)
+{
+    char text[CLIENT_TEXT_MAX_BYTES];
+    int result = print_json(value, NULL, NULL, STDOUT_FILENO);
+
+    (void)snprintf(text, sizeof(text), "cannot write to stdout: %s", strerror(-result));
+    return result < 0 ? complain(text) : EXIT_CODE_DONE;
+}
+
 /* The answer's buffer holds checked JSON: a part of the frame. */
 static int print_answer(const struct client_call *call, const char *function)
 {
     struct span value = { .data = (const char *)call->answer.data, .size = call->answer.size };
-    int result;
 
     if (call->is_error)
         return print_error(value, function);
     if (json_kind(value) == JSON_NULL)
         return EXIT_CODE_DONE;
-    result = print_json(value, NULL, NULL, STDOUT_FILENO);
-    return result < 0 ? complain(strerror(-result)) : EXIT_CODE_DONE;
+    return print_result(value);
 }
 
 static int call(struct client *client, const struct client_request *request,

@@ -62,11 +62,11 @@ static int put_usage(const struct command *command, struct buf *to)
     return command->children ? put_children(command, to) : put_options(command, to);
 }
 
-void usage_print(const struct command *command, int fd)
+int usage_print(const struct command *command, int fd)
 {
     _cleanup_(buf_done)
     struct buf text = { 0 };
+    int result = put_usage(command, &text);
 
-    if (put_usage(command, &text) == 0)
-        (void)output_write(fd, text.data, text.size); /* nobody reads it: nothing to be done */
+    return result == 0 ? output_write(fd, text.data, text.size) : result;
 }

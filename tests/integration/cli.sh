@@ -34,12 +34,28 @@ run 2 "an option that is not UTF-8" iii sandbox create python -e $'A=\xff'
 like "it is named" "$err" $'--env A=\xff: is not UTF-8'
 run 2 "a path in a sandbox that is not UTF-8" iii sandbox upload x "$0" $'/tmp/\xff'
 like "it is named" "$err" $'REMOTE /tmp/\xff: is not UTF-8'
+run 2 "an empty address" iii sandbox list --address ''
+like "it is named" "$err" '--address: wants a text that is not empty'
 run 0 "help" iii sandbox run --help
 run 0 "help of a function" iii trigger sandbox::fs::write -h
 like "it has the fields" "$out" "content_b64"
 run 1 "help of no function" iii trigger sandbox::fs::wrte -h
 run 0 "help without a router" iii t sandbox::create -h --port 1
 like "it says where it is from" "$err" "built-in"
+
+# Nowhere to print to.
+while read -r -a words; do
+    iii "${words[@]}" >/dev/full 2>"$work/err"
+    is "a full stdout: iii ${words[*]}" $? 1
+    like "it is told" "$(cat "$work/err")" 'cannot write to stdout: No space left on device'
+done <<'COMMANDS'
+--help
+version
+completion bash
+sandbox list
+trigger sandbox::list
+trigger sandbox::list -h
+COMMANDS
 
 # Local errors.
 run 1 "a word without =" iii trigger sandbox::list word
