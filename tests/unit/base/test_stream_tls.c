@@ -1,5 +1,6 @@
 /* test_stream_tls.c - tls+tcp with certificates made for the test. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 
 #include "link.h"
@@ -104,6 +105,57 @@ START_TEST(test_mutual_tls)
     ck_assert_uint_eq(link.client.got.size, MESSAGE_BYTES);
     ck_assert_int_eq(link.client.error, 0);
     ck_assert_int_eq(link.server.error, 0);
+    link_close(&link);
+    certificates_close();
+}
+END_TEST
+
+/* OpenSSL's client: its standard input is INPUT, the write end of what it prints OUTPUT. */
+static int spawn_openssl(const struct link *link, int input, int output, pid_t *ret_pid)
+{
+    char peer[64];
+    const char *const argv[] = { "openssl", "s_client", "-quiet",   "-verify_return_error",
+                                 "-CAfile", cert,       "-cert",    cert,
+                                 "-key",    key,        "-connect", peer,
+                                 NULL };
+    const struct proc_fd fds[] = { { input, 0 }, { output, 1 } };
+    const struct proc_spec spec = {
+        .program = "openssl", .argv = argv, .fds = fds, .fd_count = ARRAY_SIZE(fds)
+    };
+    int pidfd;
+
+    (void)snprintf(peer, sizeof(peer), "localhost:%u", stream_listener_port(link->listener));
+    ck_assert_int_eq(proc_spawn(&spec, ret_pid, &pidfd), 0);
+    return pidfd;
+}
+
+/* Our TLS and that of others: both ways, and our end is heard as one. */
+START_TEST(test_another_implementation)
+{
+    struct link link;
+    _cleanup_close_ int pidfd = -1;
+    int input[2], output[2], status;
+    char answer[8] = { 0 };
+    pid_t pid;
+
+    certificates_open();
+    tls_listen(&link);
+    ck_assert_int_eq(pipe2(input, O_CLOEXEC) + pipe2(output, O_CLOEXEC), 0);
+    pidfd = spawn_openssl(&link, input[0], output[1], &pid);
+    ck_assert_int_eq(close(input[0]) + close(output[1]), 0);
+    ck_assert_int_eq(write(input[1], "hello", 5), 5);
+    TURN_UNTIL(link.loop, link.server.got.size == 5);
+    ck_assert_mem_eq(link.server.got.data, "hello", 5);
+    ck_assert_int_eq(stream_send(link.server.stream, "bye", 3), 0);
+    stream_finish(link.server.stream, 5000);
+    TURN_UNTIL(link.loop, link.server.closed);
+    ck_assert_int_eq(link.server.error, 0);
+    ck_assert_int_eq(read(output[0], answer, sizeof(answer)), 3);
+    ck_assert_mem_eq(answer, "bye", 3);
+    ck_assert_int_eq(read(output[0], answer, sizeof(answer)), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(close(input[1]) + close(output[0]), 0);
     link_close(&link);
     certificates_close();
 }
@@ -264,6 +316,7 @@ START_TEST(test_settings_are_checked)
 }
 END_TEST
 
-UNIT_MAIN("stream_tls", test_mutual_tls, test_all_arrives_before_the_end, test_each_end_is_told,
+UNIT_MAIN("stream_tls", test_mutual_tls, test_another_implementation,
+          test_all_arrives_before_the_end, test_each_end_is_told,
           test_finish_before_the_handshake, test_what_is_no_tls_ends_the_connection,
           test_strangers_are_refused, test_settings_are_checked)
