@@ -328,28 +328,43 @@ ok "an archive whose layer is a link out of it is refused" refused make_image do
 ok "and nothing of it is unpacked" test ! -e "$work/escaped"
 
 # What packages bring runs as somebody else, who sees and reaches nothing of this machine.
-if [ "$(id -u)" -eq 0 ]; then
+# as_packages COMMANDS: runs them so; what they print is in $work/out.
+as_packages() {
     rm -rf "$work/image"
     mkdir -p "$work/image/tmp"
+    : >"$work/image/file"
     unshare --pid --mount --fork --kill-child=KILL --mount-proc -- bash -euc '
         . "$1/image-confine"
         dir=$2
-        chown "$other_ids:$other_ids" "$dir/tmp"
-        expose "$dir"
-        confined system -- bash -c "
-            id -u
-            grep -c . /proc/self/uid_map
-            touch $dir/tmp/own && chown 33 $dir/tmp/own && echo own
-            touch $dir/beside || echo not beside
-            cat $3/outside/kept || echo not seen
-            mknod $dir/tmp/disk b 8 0 || echo no device
-            echo x >/proc/sys/kernel/core_pattern || echo no kernel
-            ls /proc | grep -c ^[0-9]
-            ls -d /dev/[vsn]d* /dev/mem /dev/kmsg || echo no devices"' \
-        bash "$helpers" "$work/image" "$work" >"$work/out" 2>/dev/null
+        prepare_system "$dir/file"
+        confined system -- bash -c "$3"' \
+        bash "$helpers" "$work/image" "$1" >"$work/out" 2>"$work/err"
+}
+if [ "$(id -u)" -eq 0 ]; then
+    as_packages "id -u
+        grep -c . /proc/self/uid_map
+        touch $work/image/tmp/own && chown 33 $work/image/tmp/own && echo own
+        touch $work/image/beside || echo not beside
+        cat $work/outside/kept || echo not seen
+        mknod $work/image/tmp/disk b 8 0 || echo no device
+        echo x >/proc/sys/kernel/core_pattern || echo no kernel
+        ls /proc | grep -c ^[0-9]
+        ls -d /dev/[vsn]d* /dev/mem /dev/kmsg || echo no devices"
     ok "packages are root of a namespace, and reach nothing" test "$(sed 's/^[4-9]$/few/' "$work/out" | tr '\n' ' ')" = \
         "0 1 own not beside not seen no device no kernel few no devices "
     ok "and are nobody outside" test "$(stat -c %u "$work/image/tmp/own")" -gt 1879048192
+
+    mkdir "$work/denied"
+    printf '%s\n' '#!/bin/sh' 'case $* in *--user*) exit 1 ;; esac' 'exec /usr/bin/unshare "$@"' \
+        >"$work/denied/unshare"
+    chmod 0755 "$work/denied/unshare"
+    PATH=$work/denied:$PATH as_packages "id -u
+        touch $work/image/tmp/own && chown 33 $work/image/tmp/own && echo own
+        cat $work/outside/kept || echo not seen
+        ls -d /dev/[vsn]d* /dev/mem /dev/kmsg || echo no devices"
+    ok "where there are no user namespaces, they see as little" test "$(tr '\n' ' ' <"$work/out")" = \
+        "0 own not seen no devices "
+    ok "which is said" said "no user namespace can be made here"
 fi
 
 # What a configuration says.
