@@ -38,24 +38,25 @@ ok "a slow call is served" iii trigger sandbox::fs::stat "sandbox_id=$id" path=/
 ok "after its time" test $((($(date +%s%N) - before) / 1000000)) -ge 700
 
 # The sandbox is made, its answer is not out yet, and the caller leaves: nobody would ever know of it.
+# --foreground: else timeout sends SIGCONT behind its signal, which can hold the leak check at the caller's end.
 sandboxes() {
     [ "$(iii trigger sandbox::list | jq length)" = "$1" ]
 }
 for call in 'sandbox::create image=python' 'sandbox::run image=python lang=sh code=true keep_sandbox=true'; do
     fault '{"fault":"slow","operation":"'"$(cut -d' ' -f1 <<<"${call#sandbox::}")"'","ms":20000,"when":"after"}' >/dev/null
     # shellcheck disable=SC2086
-    timeout 3 iii trigger $call >/dev/null 2>&1 &
+    timeout --foreground 3 iii trigger $call >/dev/null 2>&1 &
     ok "$call: made, not told" eventually 10 sandboxes 2
     wait $!
     ok "$call: gone with its caller" eventually 10 sandboxes 1
 done
 
 fault '{"fault":"silent","operation":"fs::mkdir","when":"after"}' >/dev/null
-timeout 2 iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/made >/dev/null 2>&1
+timeout --foreground 2 iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/made >/dev/null 2>&1
 is "a dropped reply: the caller waits" "$?" 124
 like "but the work is done" "$(iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/made 2>&1)" S213
 fault '{"fault":"silent","operation":"fs::mkdir"}' >/dev/null
-timeout 2 iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/other >/dev/null 2>&1
+timeout --foreground 2 iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/other >/dev/null 2>&1
 is "silence from the start: the caller waits too" "$?" 124
 ok "and nothing is done" iii trigger sandbox::fs::mkdir "sandbox_id=$id" path=/tmp/other
 
