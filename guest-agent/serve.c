@@ -218,7 +218,8 @@ static int serve_configure(struct serve *serve, const struct agent_frame *frame)
     }
     serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_READY, frame->id,
                                    &type_guest_ready, &ready));
-    link_finish(serve->link, 0); /* what the port does not take now goes in the next turn */
+    /* What the port does not take now goes in the next turn; where it is gone, we are over. */
+    link_finish(serve->link, 0);
     if (serve->state < SERVE_READY && !configure.rehearsal)
         serve_set_state(serve, SERVE_READY);
     else if (serve->state == SERVE_GREETING)
