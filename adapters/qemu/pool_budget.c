@@ -26,7 +26,8 @@ uint64_t pool_budget_cpu_ms(pid_t pid)
     clockid_t clock;
     struct timespec used;
 
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+    /* 0 and -1 would name our own clock. */
+    if (pid <= 0 || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
         return 0;
     return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
 }
