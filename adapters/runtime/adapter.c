@@ -15,6 +15,8 @@
 #include "handlers.h"
 #include "idempotency.h"
 #include "image_cache.h"
+#include "image_collect.h"
+#include "image_operations.h"
 #include "log.h"
 #include "request.h"
 #include "router_call.h"
@@ -56,6 +58,7 @@ struct adapter {
     struct requests *requests;
     struct idempotency *idempotency;
     struct image_cache *images;
+    struct list image_calls; /* struct image_call */
     struct sandboxes *sandboxes;
     struct serve *serve;
 };
@@ -266,6 +269,26 @@ static int open_backend(struct adapter *adapter, char *ret_error)
     return adapter->name ? 0 : -ENOMEM;
 }
 
+static void on_image_installed(void *ctx, const char *digest)
+{
+    struct adapter *adapter = ctx;
+
+    image_collect_by_setting(adapter->images, adapter_settings(adapter), digest);
+}
+
+static int open_images(struct adapter *adapter)
+{
+    const struct image_cache_options options = {
+        .loop = adapter->loop,
+        .installer = adapter->ops->installer(adapter->backend),
+        .flavor = adapter->ops->image_flavor(adapter->backend),
+        .installed = on_image_installed,
+        .ctx = adapter,
+    };
+
+    return image_cache_new(&options, adapter_settings(adapter), &adapter->images);
+}
+
 static int make_tables(struct adapter *adapter)
 {
     int ret = router_calls_new(adapter, &adapter->router_calls);
@@ -277,7 +300,7 @@ static int make_tables(struct adapter *adapter)
     if (ret == 0)
         ret = idempotency_new(adapter, &adapter->idempotency);
     if (ret == 0)
-        ret = image_cache_new(adapter, &adapter->images);
+        ret = open_images(adapter);
     if (ret == 0)
         ret = sandboxes_new(adapter, &adapter->sandboxes);
     return ret;
@@ -325,6 +348,7 @@ int adapter_new(struct loop *loop, const struct adapter_options *options,
     *ret_error = '\0';
     if (ret == 0) {
         adapter->loop = loop;
+        list_init(&adapter->image_calls);
         adapter->ops = options->ops;
         adapter->config_path = strdup(options->config_path);
         ret = adapter->config_path ? uuid_random(adapter->instance) : -ENOMEM;
@@ -356,6 +380,7 @@ void adapter_free(struct adapter *adapter)
         adapter->ops->close(adapter->backend);
     adapter->fault = NULL;
     requests_free(adapter->requests);
+    image_calls_drop(&adapter->image_calls);
     image_cache_free(adapter->images);
     idempotency_free(adapter->idempotency);
     channels_free(adapter->channels);
@@ -397,6 +422,11 @@ const struct adapter_settings *adapter_settings(const struct adapter *adapter)
 struct image_cache *adapter_images(const struct adapter *adapter)
 {
     return adapter->images;
+}
+
+struct list *adapter_image_calls(struct adapter *adapter)
+{
+    return &adapter->image_calls;
 }
 
 struct sandboxes *adapter_sandboxes(const struct adapter *adapter)

@@ -12,10 +12,11 @@
 #include "snapshot.h"
 
 struct adapter;
-struct channels;     /* channel.h */
-struct fault;        /* fault.h */
-struct idempotency;  /* idempotency.h */
-struct image_cache;  /* image_cache.h */
+struct channels;    /* channel.h */
+struct fault;       /* fault.h */
+struct idempotency; /* idempotency.h */
+struct image_cache; /* image_cache.h */
+struct list;
 struct requests;     /* request.h */
 struct router_calls; /* router_call.h */
 struct sandboxes;    /* sandbox.h */
@@ -32,6 +33,8 @@ struct snapshot *adapter_snapshot(const struct adapter *adapter);
 const struct adapter_settings *adapter_settings(const struct adapter *adapter);
 
 struct image_cache *adapter_images(const struct adapter *adapter);
+/* The image calls that are not answered yet: struct image_call of image_operations.h. */
+struct list *adapter_image_calls(struct adapter *adapter);
 struct sandboxes *adapter_sandboxes(const struct adapter *adapter);
 struct idempotency *adapter_idempotency(const struct adapter *adapter);
 struct channels *adapter_channels(const struct adapter *adapter);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "error.h"
+#include "image.h"
 #include "loop.h"
 #include "settings.h"
 
@@ -14,17 +15,6 @@ struct fault;   /* fault.h */
 struct request; /* one call, request.h */
 struct backend; /* the back end's own state */
 struct machine; /* one machine of it */
-
-/* An installed image, as the back end needs it. Borrowed for the machine's life. */
-struct image {
-    char *name;
-    char *source;    /* as configured when it was installed */
-    char *digest;    /* of its source and recipe; names the cache folder */
-    char *content;   /* digest of its files; another one is another image */
-    char *directory; /* <cache_dir>/images/<digest>, complete */
-    char *workdir;   /* of the image's config; "/" if it has none */
-    struct text_list env;
-};
 
 /* What a worker's machine keeps beyond its life (docs/workers.md); borrowed for the call of
  * machine_start(). */
@@ -84,8 +74,9 @@ struct backend_ops {
 
     void (*info)(const struct backend *backend, struct backend_info *ret_info);
 
-    /* The program that installs an image (image_install.h): path. It gets SOURCE, an empty
-     * folder to fill, and options; see docs/images.md. */
+    /* Both are asked once, after open, and stay as they are. The program that installs an image
+     * (image_install.h): path. It gets SOURCE, an empty folder to fill, and options; see
+     * docs/images.md. */
     const char *(*installer)(const struct backend *backend);
     /* Text that belongs into the image digest besides source and recipe (format, layout). */
     const char *(*image_flavor)(const struct backend *backend);

@@ -179,7 +179,7 @@ static int creation_begin(struct creation *creation, struct sandbox_error *err)
 
     if (creation_check(creation, err) < 0)
         return -1;
-    if (image_cache_get(adapter_images(request_adapter(request)), request_snapshot(request),
+    if (image_cache_get(adapter_images(request_adapter(request)), request_settings(request),
                         creation->body->image, flags, &image_events, creation,
                         &creation->image_wait) < 0)
         return sandbox_error_set(err, S300, "sandbox %s, image: no memory",

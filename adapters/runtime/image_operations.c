@@ -19,7 +19,7 @@ void image_call_begin(struct image_call *call, struct request *request,
 {
     call->request = request;
     call->free = free;
-    list_append(image_cache_calls(adapter_images(request_adapter(request))), &call->node);
+    list_append(adapter_image_calls(request_adapter(request)), &call->node);
 }
 
 static struct request *call_end(struct image_call *call)
@@ -173,16 +173,6 @@ static void list_others(struct listing *listing)
         entry->kind = (char *)"none";
         entry->state = (char *)state_of(image, false);
     }
-}
-
-static size_t catalog_count(const struct adapter_settings *settings)
-{
-    size_t count = 0;
-    bool is_preset;
-
-    while (catalog_name(settings, count, &is_preset))
-        count++;
-    return count;
 }
 
 static void serve_ls(struct request *request, const void *body)

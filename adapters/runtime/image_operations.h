@@ -12,7 +12,7 @@ bool image_operations_serve(struct request *request);
 
 /* One that is not answered yet, at the head of its own struct. */
 struct image_call {
-    struct list node; /* in image_cache_calls() */
+    struct list node; /* in adapter_image_calls() */
     struct request *request;
     void (*free)(struct image_call *call); /* stops its work and frees it; answers nothing */
 };

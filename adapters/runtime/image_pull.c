@@ -104,7 +104,7 @@ void image_pull_serve(struct request *request, const void *body)
         pull->began_ms = loop_now_ms(pull_loop(pull));
     }
     if (!pull || !pull->image ||
-        image_cache_get(adapter_images(request_adapter(request)), request_snapshot(request),
+        image_cache_get(adapter_images(request_adapter(request)), request_settings(request),
                         pull->image, flags, &events, pull, &pull->wait) < 0) {
         sandbox_error_set(&err, S102, "image %s: step start: no memory", wish->image);
         if (pull)

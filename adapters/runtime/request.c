@@ -595,11 +595,6 @@ const struct adapter_settings *request_settings(const struct request *request)
     return snapshot_adapter(request->snapshot);
 }
 
-struct snapshot *request_snapshot(const struct request *request)
-{
-    return request->snapshot;
-}
-
 const char *request_json(const struct request *request, size_t *ret_size)
 {
     const struct requests *requests = request->requests;

@@ -15,7 +15,6 @@
 struct request;
 struct requests; /* all that are not answered yet */
 struct adapter;  /* the process; adapter.h */
-struct snapshot; /* snapshot.h */
 
 struct adapter *request_adapter(const struct request *request);
 const struct operation *request_operation(const struct request *request);
@@ -23,7 +22,6 @@ const struct operation *request_operation(const struct request *request);
 const void *request_body(const struct request *request);
 /* The settings as they were when the call came; they live as long as the request. */
 const struct adapter_settings *request_settings(const struct request *request);
-struct snapshot *request_snapshot(const struct request *request);
 /* The body as it came; only until the handler returns. */
 const char *request_json(const struct request *request, size_t *ret_size);
 /* The router's id of the call, which both sides log as call=. */

@@ -324,7 +324,7 @@ static int vm_begin(struct worker_vm *vm, const struct worker_vm_spec *spec)
     if (vm_fill_env(vm, spec) < 0 ||
         loop_timer_new(sandbox_loop(vm->sandbox), on_timer, vm, &vm->timer) < 0)
         return -1;
-    return image_cache_get(adapter_images(request_adapter(request)), request_snapshot(request),
+    return image_cache_get(adapter_images(request_adapter(request)), request_settings(request),
                            spec->image, flags, &image_events, vm, &vm->image_wait);
 }
 

@@ -5,20 +5,44 @@
 #include <check.h>
 #include <stdlib.h>
 
-static inline int unit_run(const char *name, const TTest *const *tests, size_t count)
+/* A test that runs once for each of its ROWS, with the row's index in `_i`; 0: once, it has
+ * none. */
+struct unit_test {
+    const TTest *test;
+    int rows;
+};
+
+static inline int unit_run_rows(const char *name, const struct unit_test *tests, size_t count)
 {
     Suite *suite = suite_create(name);
     TCase *test_case = tcase_create(name);
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    for (size_t i = 0; i < count; i++)
-        tcase_add_test(test_case, tests[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (tests[i].rows > 0)
+            tcase_add_loop_test(test_case, tests[i].test, 0, tests[i].rows);
+        else
+            tcase_add_test(test_case, tests[i].test);
+    }
     suite_add_tcase(suite, test_case);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#define UNIT_MAX 64
+
+static inline int unit_run(const char *name, const TTest *const *tests, size_t count)
+{
+    struct unit_test rows[UNIT_MAX] = { 0 };
+
+    if (count > UNIT_MAX)
+        return EXIT_FAILURE;
+    for (size_t i = 0; i < count; i++)
+        rows[i].test = tests[i];
+    return unit_run_rows(name, rows, count);
 }
 
 /* UNIT_MAIN("buf", test_append, test_limit) */
@@ -27,4 +51,20 @@ static inline int unit_run(const char *name, const TTest *const *tests, size_t c
     {                                                                                          \
         const TTest *const tests[] = { __VA_ARGS__ };                                          \
         return unit_run(name, tests, sizeof(tests) / sizeof(tests[0]));                        \
+    }
+
+/* UNIT_MAIN_ROWS("source", UNIT_TEST(test_kinds), UNIT_ROWS(test_bad, bad_texts)) */
+#define UNIT_TEST(test)                                                                        \
+    {                                                                                          \
+        test, 0                                                                                \
+    }
+#define UNIT_ROWS(test, table)                                                                 \
+    {                                                                                          \
+        test, (int)(sizeof(table) / sizeof((table)[0]))                                        \
+    }
+#define UNIT_MAIN_ROWS(name, ...)                                                              \
+    int main(void)                                                                             \
+    {                                                                                          \
+        const struct unit_test tests[] = { __VA_ARGS__ };                                      \
+        return unit_run_rows(name, tests, sizeof(tests) / sizeof(tests[0]));                   \
     }

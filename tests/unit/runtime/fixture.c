@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "idempotency.h"
 #include "serve.h"
@@ -173,8 +172,7 @@ void fixture_write_settings(const char *extra)
 void fixture_prepare(const char *extra)
 {
     list_init(&fixture.messages);
-    (void)snprintf(fixture.directory, sizeof(fixture.directory), "/tmp/runtime-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(fixture.directory));
+    folder_make(fixture.directory);
     (void)snprintf(fixture.settings_path, sizeof(fixture.settings_path), "%s/settings.yaml",
                    fixture.directory);
     (void)snprintf(fixture.router_url, sizeof(fixture.router_url), "ipc://%s/router.sock",
@@ -222,7 +220,6 @@ void fixture_open(const char *extra)
 
 void fixture_close(void)
 {
-    char command[128];
     struct list *node;
 
     adapter_free(take_ptr(fixture.adapter));
@@ -231,8 +228,7 @@ void fixture_close(void)
     loop_free(take_ptr(fixture.loop));
     while ((node = list_pop(&fixture.messages)))
         free(LIST_ENTRY(node, struct message, node));
-    (void)snprintf(command, sizeof(command), "rm -rf %s", fixture.directory);
-    ck_assert_int_eq(system(command), 0);
+    folder_remove(fixture.directory);
 }
 
 /* Messages. */
@@ -359,13 +355,5 @@ void fixture_fail(unsigned index, enum sandbox_code code, const char *message)
 
 void fixture_script(const char *name, const char *text)
 {
-    char path[128];
-    FILE *file;
-
-    (void)snprintf(path, sizeof(path), "%s/%s", fixture.directory, name);
-    file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fprintf(file, "#!/bin/sh\n%s\n", text);
-    ck_assert_int_eq(fclose(file), 0);
-    ck_assert_int_eq(chmod(path, 0755), 0);
+    folder_script(fixture.directory, name, text);
 }

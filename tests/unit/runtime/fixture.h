@@ -5,6 +5,7 @@
 #include "adapter.h"
 #include "envelope.h"
 #include "fault.h"
+#include "folder.h"
 #include "list.h"
 #include "request.h"
 #include "sp.h"
@@ -20,7 +21,7 @@ struct message {
 
 struct fixture {
     struct loop *loop;
-    char directory[64];
+    char directory[FOLDER_PATH_BYTES];
     char settings_path[96];
     char router_url[96];
     struct adapter *adapter;

@@ -188,7 +188,7 @@ START_TEST(test_rm_of_what_is_needed)
     begin("");
     expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
     ck_assert_int_eq(image_cache_get(adapter_images(fixture.adapter),
-                                     adapter_snapshot(fixture.adapter), "one", 0, &events,
+                                     adapter_settings(fixture.adapter), "one", 0, &events,
                                      &held, &wait),
                      0);
     TURN_UNTIL(fixture.loop, held);

@@ -1,7 +1,6 @@
 /* image_cache.c - see image_cache.h. */
 #include "image_cache.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +9,7 @@
 
 #include "catalog.h"
 #include "codec.h"
-#include "image_collect.h"
-#include "image_held.h"
 #include "image_install.h"
-#include "image_operations.h"
 #include "image_remove.h"
 #include "image_seal.h"
 #include "list.h"
@@ -31,12 +27,11 @@ struct place {
 };
 
 struct image_cache {
-    struct adapter *adapter;
+    struct image_cache_options options;
     char architecture[sizeof(((struct utsname *)0)->machine)];
     struct held_images held;
     struct table *missing; /* struct missing_image by directory */
     struct image_jobs jobs;
-    struct list calls;
 };
 
 /* An image that is being checked or installed. */
@@ -62,14 +57,6 @@ struct image_wait {
     struct sandbox_error *err;
 };
 
-const char *image_stage_name(enum image_stage stage)
-{
-    static const char *const names[] = { "pulling", "unpacking", "packing", "sealing" };
-    static_assert(ARRAY_SIZE(names) == IMAGE_STAGE_MAX, "a word for each stage");
-
-    return names[stage];
-}
-
 /* Places. */
 
 static void place_done(struct place *place)
@@ -86,7 +73,6 @@ static void hash_text(struct hash_sha256 *hash, const char *text)
 void image_cache_digest(struct image_cache *cache, const struct adapter_settings *settings,
                         const char *image, char ret_digest[HASH_SHA256_HEX_BYTES])
 {
-    const struct backend_ops *ops = adapter_ops(cache->adapter);
     const char *addition = catalog_addition(settings, image);
     struct hash_sha256 hash;
     char recipe[16];
@@ -96,7 +82,7 @@ void image_cache_digest(struct image_cache *cache, const struct adapter_settings
     hash_text(&hash, catalog_source(settings, image));
     hash_text(&hash, addition ? addition : "");
     hash_text(&hash, recipe);
-    hash_text(&hash, ops->image_flavor(adapter_backend(cache->adapter)));
+    hash_text(&hash, cache->options.flavor);
     hash_text(&hash, cache->architecture);
     hash_sha256_final_hex(&hash, ret_digest);
 }
@@ -175,7 +161,7 @@ static int wait_refuse(struct image_wait *wait, const struct place *place, unsig
         set_failed(wait, step, cause, wait->err);
     else
         set_missing(wait, place->directory, "", wait->err);
-    loop_defer(adapter_loop(wait->cache->adapter), &wait->answer);
+    loop_defer(wait->cache->options.loop, &wait->answer);
     return 0;
 }
 
@@ -230,7 +216,7 @@ void image_wait_free(struct image_wait *wait)
         image_install_abandon(missing->install);
         missing_free(missing);
     }
-    loop_notice_cancel(adapter_loop(wait->cache->adapter), &wait->answer);
+    loop_notice_cancel(wait->cache->options.loop, &wait->answer);
     image_unref(wait->found);
     if (wait->err)
         sandbox_error_done(wait->err);
@@ -309,7 +295,7 @@ static void on_ended(void *ctx, bool installed, const struct image_install_failu
     }
     image_unref(image);
     if (installed && image)
-        image_collect_by_setting(cache, adapter_settings(cache->adapter), digest);
+        cache->options.installed(cache->options.ctx, digest);
 }
 
 static const struct image_install_events install_events = {
@@ -317,13 +303,11 @@ static const struct image_install_events install_events = {
     .ended = on_ended,
 };
 
-static int missing_begin(struct image_cache *cache, struct snapshot *snapshot,
+static int missing_begin(struct image_cache *cache, const struct adapter_settings *settings,
                          const struct image_wait *wait, const struct source *source,
                          const struct place *place, unsigned flags,
                          struct missing_image **ret_missing)
 {
-    const struct adapter_settings *settings = snapshot_adapter(snapshot);
-    const struct backend_ops *ops = adapter_ops(cache->adapter);
     struct missing_image *missing = calloc(1, sizeof(*missing));
     int ret = missing ? 0 : -ENOMEM;
 
@@ -340,20 +324,19 @@ static int missing_begin(struct image_cache *cache, struct snapshot *snapshot,
         ret = -errno;
     if (ret == 0)
         ret = image_install_begin(
-            adapter_loop(cache->adapter),
-            &(struct image_install_spec){
-                .installer = ops->installer(adapter_backend(cache->adapter)),
-                .images_directory = place->images_directory,
-                .digest = place->digest,
-                .image = wait->image,
-                .source_text = wait->source,
-                .source = source,
-                .addition = catalog_addition(settings, wait->image),
-                .architecture = cache->architecture,
-                .timeout_ms = settings->pull_timeout_ms,
-                .max_mb = settings->max_cache_mb,
-                .stall_timeout_ms = settings->pull_stall_timeout_ms,
-                .flags = flags },
+            cache->options.loop,
+            &(struct image_install_spec){ .installer = cache->options.installer,
+                                          .images_directory = place->images_directory,
+                                          .digest = place->digest,
+                                          .image = wait->image,
+                                          .source_text = wait->source,
+                                          .source = source,
+                                          .addition = catalog_addition(settings, wait->image),
+                                          .architecture = cache->architecture,
+                                          .timeout_ms = settings->pull_timeout_ms,
+                                          .max_mb = settings->max_cache_mb,
+                                          .stall_timeout_ms = settings->pull_stall_timeout_ms,
+                                          .flags = flags },
             &cache->jobs, &install_events, missing, &missing->install);
     if (ret < 0) {
         if (missing)
@@ -365,10 +348,9 @@ static int missing_begin(struct image_cache *cache, struct snapshot *snapshot,
 }
 
 /* WAIT is answered, or waits for an install or a check. */
-static int cache_install(struct image_cache *cache, struct snapshot *snapshot,
+static int cache_install(struct image_cache *cache, const struct adapter_settings *settings,
                          const struct place *place, unsigned flags, struct image_wait *wait)
 {
-    const struct adapter_settings *settings = snapshot_adapter(snapshot);
     struct missing_image *missing = table_get_text(cache->missing, place->directory);
     struct source source = { 0 };
     char why[SOURCE_WHY_MAX];
@@ -379,7 +361,7 @@ static int cache_install(struct image_cache *cache, struct snapshot *snapshot,
         if (ret == -EINVAL)
             return wait_refuse(wait, place, flags, "source", why);
         if (ret == 0)
-            ret = missing_begin(cache, snapshot, wait, &source, place, flags, &missing);
+            ret = missing_begin(cache, settings, wait, &source, place, flags, &missing);
         source_done(&source);
         if (ret < 0)
             return wait_refuse(wait, place, flags, "start", strerror(-ret));
@@ -391,11 +373,10 @@ static int cache_install(struct image_cache *cache, struct snapshot *snapshot,
     return 0;
 }
 
-int image_cache_get(struct image_cache *cache, struct snapshot *snapshot, const char *image,
-                    unsigned flags, const struct image_wait_events *events, void *ctx,
-                    struct image_wait **ret_wait)
+int image_cache_get(struct image_cache *cache, const struct adapter_settings *settings,
+                    const char *image, unsigned flags, const struct image_wait_events *events,
+                    void *ctx, struct image_wait **ret_wait)
 {
-    const struct adapter_settings *settings = snapshot_adapter(snapshot);
     _cleanup_(image_wait_freep)
     struct image_wait *wait = wait_new(cache, image, catalog_source(settings, image), events,
                                        ctx);
@@ -406,9 +387,9 @@ int image_cache_get(struct image_cache *cache, struct snapshot *snapshot, const 
         return ret;
     if (!(flags & (IMAGE_ALWAYS_CHECK | IMAGE_ANEW)) && image_seal_holds(place.directory) &&
         image_hold(&cache->held, place.directory, place.digest, &wait->found) == 0)
-        loop_defer(adapter_loop(cache->adapter), &wait->answer);
+        loop_defer(cache->options.loop, &wait->answer);
     else
-        ret = cache_install(cache, snapshot, &place, flags, wait);
+        ret = cache_install(cache, settings, &place, flags, wait);
     place_done(&place);
     if (ret < 0)
         return ret;
@@ -431,7 +412,7 @@ bool image_cache_installs(const struct image_cache *cache,
 int image_cache_delete(struct image_cache *cache, const struct text_list *paths,
                        void (*done)(void *ctx), void *ctx)
 {
-    return image_remove(adapter_loop(cache->adapter), paths, &cache->jobs.removals, done, ctx);
+    return image_remove(cache->options.loop, paths, &cache->jobs.removals, done, ctx);
 }
 
 struct image_jobs *image_cache_jobs(struct image_cache *cache)
@@ -439,14 +420,10 @@ struct image_jobs *image_cache_jobs(struct image_cache *cache)
     return &cache->jobs;
 }
 
-struct list *image_cache_calls(struct image_cache *cache)
-{
-    return &cache->calls;
-}
-
 /* Life. */
 
-int image_cache_new(struct adapter *adapter, struct image_cache **ret_cache)
+int image_cache_new(const struct image_cache_options *options,
+                    const struct adapter_settings *settings, struct image_cache **ret_cache)
 {
     _cleanup_(image_cache_freep)
     struct image_cache *cache = calloc(1, sizeof(*cache));
@@ -456,20 +433,19 @@ int image_cache_new(struct adapter *adapter, struct image_cache **ret_cache)
 
     if (!cache)
         return -ENOMEM;
-    cache->adapter = adapter;
+    cache->options = *options;
     list_init(&cache->jobs.installs);
     list_init(&cache->jobs.removals);
-    list_init(&cache->calls);
     ret = uname(&machine) < 0 ? -errno : held_images_init(&cache->held);
     if (ret == 0)
         (void)snprintf(cache->architecture, sizeof(cache->architecture), "%s", machine.machine);
     if (ret == 0)
         ret = table_new(&cache->missing);
-    if (ret == 0 && !(directory = image_cache_directory(adapter_settings(adapter))))
+    if (ret == 0 && !(directory = image_cache_directory(settings)))
         ret = -ENOMEM;
     if (ret < 0)
         return ret;
-    ret = image_remove_leftovers(adapter_loop(adapter), directory, NULL, &cache->jobs.removals);
+    ret = image_remove_leftovers(options->loop, directory, NULL, &cache->jobs.removals);
     if (ret < 0 && ret != -ENOENT)
         log_event(LOG_WARN, "image_leftovers", log_text("directory", directory),
                   log_text("error", strerror(-ret)));
@@ -481,7 +457,6 @@ void image_cache_free(struct image_cache *cache)
 {
     if (!cache)
         return;
-    image_calls_drop(&cache->calls);
     image_jobs_kill(&cache->jobs);
     table_free(cache->missing); /* empty: nobody waits */
     held_images_done(&cache->held);

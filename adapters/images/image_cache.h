@@ -5,40 +5,16 @@
  * is the back end's installer program (docs/images.md). */
 #pragma once
 
-#include "adapter.h"
-#include "backend.h"
 #include "error.h"
 #include "hash.h"
+#include "image.h"
 #include "image_held.h"
-#include "list.h"
+#include "loop.h"
+#include "settings.h"
 
 struct image_cache;
 struct image_jobs; /* image_install.h */
 struct image_wait;
-
-/* What an install is at, in this order; only on a real install. */
-enum image_stage {
-    IMAGE_PULLING,   /* bytes come from elsewhere */
-    IMAGE_UNPACKING, /* layers and packages become a tree */
-    IMAGE_PACKING,   /* the tree becomes what machines read */
-    IMAGE_SEALING,   /* the digests of it are made */
-    IMAGE_STAGE_MAX
-};
-
-struct image_progress {
-    enum image_stage stage;
-    uint64_t bytes;            /* of this stage */
-    uint64_t total_bytes;      /* 0: unknown */
-    uint64_t bytes_per_second; /* of late; 0: unknown */
-};
-/* "pulling", ... */
-const char *image_stage_name(enum image_stage stage);
-
-enum image_flags {
-    IMAGE_MAY_INSTALL = 1,  /* else S101 when it is not there */
-    IMAGE_ALWAYS_CHECK = 2, /* reads it and compares the digests, though nothing has changed */
-    IMAGE_ANEW = 4,         /* installs it though it is there */
-};
 
 struct image_wait_events {
     void (*progress)(void *ctx, const struct image_progress *progress);
@@ -49,16 +25,30 @@ struct image_wait_events {
                  struct sandbox_error *err);
 };
 
-int image_cache_new(struct adapter *adapter, struct image_cache **ret_cache);
+/* Texts and CTX are borrowed for the life of the cache; its free reads none of them. */
+struct image_cache_options {
+    struct loop *loop;
+    const char *installer; /* the program that installs an image (docs/images.md) */
+    const char *flavor;    /* of the back end; belongs into the digests */
+    /* One was installed; whoever waited for it has been told. */
+    void (*installed)(void *ctx, const char *digest);
+    void *ctx;
+};
+
+/* What a killed process left in the folder of SETTINGS, borrowed for the call, is removed in
+ * the background. 0 or -errno. */
+int image_cache_new(const struct image_cache_options *options,
+                    const struct adapter_settings *settings, struct image_cache **ret_cache);
 /* No wait is left by then; a running installer is killed. */
 void image_cache_free(struct image_cache *cache);
 DEFINE_CLEANUP(struct image_cache *, image_cache_free)
 
-/* Check 6 of contract 5.1.2 for an image of the catalog. SNAPSHOT gives source and limits;
- * FLAGS are of enum image_flags. EVENTS is borrowed for the wait's life. 0 or -ENOMEM. */
-int image_cache_get(struct image_cache *cache, struct snapshot *snapshot, const char *image,
-                    unsigned flags, const struct image_wait_events *events, void *ctx,
-                    struct image_wait **ret_wait);
+/* Check 6 of contract 5.1.2 for an image of the catalog. SETTINGS, borrowed for the call, give
+ * source and limits; FLAGS are of enum image_flags. EVENTS is borrowed for the wait's life. 0
+ * or -ENOMEM. */
+int image_cache_get(struct image_cache *cache, const struct adapter_settings *settings,
+                    const char *image, unsigned flags, const struct image_wait_events *events,
+                    void *ctx, struct image_wait **ret_wait);
 /* The name of the folder in the cache that IMAGE, of the catalog, has or would have. */
 void image_cache_digest(struct image_cache *cache, const struct adapter_settings *settings,
                         const char *image, char ret_digest[HASH_SHA256_HEX_BYTES]);
@@ -72,8 +62,6 @@ bool image_cache_installs(const struct image_cache *cache,
 int image_cache_delete(struct image_cache *cache, const struct text_list *paths,
                        void (*done)(void *ctx), void *ctx);
 struct image_jobs *image_cache_jobs(struct image_cache *cache);
-/* The calls of image_operations.h that are not answered yet: struct image_call. */
-struct list *image_cache_calls(struct image_cache *cache);
 
 /* Also leaves a wait that is not over: no callback follows, and an install that nobody waits
  * for any more is killed. */

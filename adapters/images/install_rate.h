@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "image_cache.h"
+#include "image.h"
 
 /* Zero-initialised is ready. */
 struct install_rate {

@@ -129,18 +129,4 @@ START_TEST(test_bad)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("source");
-    TCase *test_case = tcase_create("source");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, test_case);
-    tcase_add_loop_test(test_case, test_good, 0, sizeof(good) / sizeof(good[0]));
-    tcase_add_loop_test(test_case, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN_ROWS("source", UNIT_ROWS(test_good, good), UNIT_ROWS(test_bad, bad))

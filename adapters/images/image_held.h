@@ -4,7 +4,7 @@
  * was installed anew meanwhile is another image; the old one lives on with its holders. */
 #pragma once
 
-#include "backend.h"
+#include "image.h"
 #include "table.h"
 
 struct held_images {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend.h"
 #include "hash.h"
+#include "image.h"
 
 struct disk_image {
     struct image image;  /* name, source, digest; both "" when image.json cannot be read */

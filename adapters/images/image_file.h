@@ -1,8 +1,8 @@
 /* image_file.h - image.json: what an installed image says of itself (docs/images.md). */
 #pragma once
 
-#include "backend.h"
 #include "buf.h"
+#include "image.h"
 
 #define IMAGE_FILE_NAME "image.json"
 #define IMAGE_CONFIG_NAME "config.json"
@@ -18,9 +18,6 @@ int image_part_read(const char *directory, const char *name, size_t max_bytes,
  * source, workdir and env of *ret_image, which owns them. 0; -ENOENT: not there; -EBADMSG: not
  * as it should be; other -errno. */
 int image_file_read(const char *directory, struct image *ret_image);
-
-/* Releases what an image owns. Accepts a half-filled one. */
-void image_done(struct image *image);
 
 /* Turns an installer's result into an image: takes config.json away and writes image.json.
  * 0, or -errno and in WHY what is wrong. */

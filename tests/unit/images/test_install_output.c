@@ -104,20 +104,6 @@ START_TEST(test_errors_are_text)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("install_output");
-    TCase *test_case = tcase_create("install_output");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, test_case);
-    tcase_add_loop_test(test_case, test_outputs, 0, sizeof(outputs) / sizeof(outputs[0]));
-    tcase_add_test(test_case, test_long_lines_are_ignored);
-    tcase_add_test(test_case, test_last_errors);
-    tcase_add_test(test_case, test_errors_are_text);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN_ROWS("install_output", UNIT_ROWS(test_outputs, outputs),
+               UNIT_TEST(test_long_lines_are_ignored), UNIT_TEST(test_last_errors),
+               UNIT_TEST(test_errors_are_text))

@@ -14,18 +14,6 @@
 
 #define ENTRIES_MAX 64 /* at the top level of an image's folder */
 
-void image_done(struct image *image)
-{
-    free(image->name);
-    free(image->source);
-    free(image->digest);
-    free(image->content);
-    free(image->directory);
-    free(image->workdir);
-    text_list_done(&image->env);
-    *image = (struct image){ 0 };
-}
-
 /* Reading. */
 
 static int read_text(struct span value, char **ret_text)

@@ -5,10 +5,10 @@
  * it cleans up by itself and is gone; nothing but the finished folder is left. */
 #pragma once
 
-#include "image_cache.h"
 #include "install_output.h"
+#include "install_plan.h"
 #include "list.h"
-#include "source.h"
+#include "loop.h"
 
 struct image_install;
 
@@ -16,21 +16,6 @@ struct image_install;
 struct image_jobs {
     struct list installs; /* struct image_install, until the last trace is gone */
     struct list removals; /* struct image_removal */
-};
-
-struct image_install_spec {
-    const char *installer; /* program; NULL without a source, as ADDITION, ARCHITECTURE */
-    const char *images_directory; /* is there */
-    const char *digest;
-    const char *image; /* its name, for image.json and the log */
-    const char *source_text;
-    const struct source *source; /* NULL: nothing is installed, what is there is checked */
-    const char *addition;        /* NULL: nothing */
-    const char *architecture;
-    uint32_t timeout_ms;
-    uint32_t max_mb;           /* room of the image while it is made, MiB; 0: no limit */
-    uint32_t stall_timeout_ms; /* of a pull from another machine */
-    unsigned flags;            /* enum image_flags */
 };
 
 struct image_install_failure {

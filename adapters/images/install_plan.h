@@ -2,7 +2,23 @@
  * with. */
 #pragma once
 
-#include "image_install.h"
+#include "image.h"
+#include "source.h"
+
+struct image_install_spec {
+    const char *installer; /* program; NULL without a source, as ADDITION, ARCHITECTURE */
+    const char *images_directory; /* is there */
+    const char *digest;
+    const char *image; /* its name, for image.json and the log */
+    const char *source_text;
+    const struct source *source; /* NULL: nothing is installed, what is there is checked */
+    const char *addition;        /* NULL: nothing */
+    const char *architecture;
+    uint32_t timeout_ms;
+    uint32_t max_mb;           /* room of the image while it is made, MiB; 0: no limit */
+    uint32_t stall_timeout_ms; /* of a pull from another machine */
+    unsigned flags;            /* enum image_flags */
+};
 
 struct install_plan {
     /* For the installer; all NULL without a source. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "buf.h"
-#include "handlers.h"
 
 static const struct preset {
     const char *name;
@@ -67,6 +66,11 @@ const char *catalog_name(const struct adapter_settings *settings, size_t index,
                                                  : NULL;
 }
 
+size_t catalog_count(const struct adapter_settings *settings)
+{
+    return ARRAY_SIZE(presets) + settings->custom_images.count;
+}
+
 bool catalog_allows(const struct adapter_settings *settings, const char *image)
 {
     for (size_t i = 0; i < settings->image_allowlist.count; i++)
@@ -114,38 +118,4 @@ int catalog_check(const struct adapter_settings *settings, const char *image,
         return catalog_refuse(settings, image, "is not in image_allowlist", err);
     *ret_source = source;
     return 0;
-}
-
-static struct catalog_image describe(const char *name, const char *source, const char *kind)
-{
-    /* Borrowed from the settings: the reply is encoded at once. */
-    return (struct catalog_image){ .has_name = true,
-                                   .name = (char *)name,
-                                   .has_oci_ref = true,
-                                   .oci_ref = (char *)source,
-                                   .has_kind = true,
-                                   .kind = (char *)kind };
-}
-
-void handle_catalog_list(struct request *request)
-{
-    const struct adapter_settings *settings = request_settings(request);
-    struct catalog_list_reply reply = { .has_images = true };
-    struct sandbox_error err = { 0 };
-    struct catalog_image *images = calloc(ARRAY_SIZE(presets) + settings->custom_images.count,
-                                          sizeof(*images));
-    const char *name;
-    bool is_preset;
-
-    if (!images) {
-        sandbox_error_set(&err, S300, "no memory for the reply");
-        request_fail(request, &err);
-        return;
-    }
-    reply.images.items = images;
-    for (size_t i = 0; (name = catalog_name(settings, i, &is_preset)); i++)
-        images[reply.images.count++] = describe(name, catalog_source(settings, name),
-                                                is_preset ? "preset" : "custom");
-    request_reply(request, &reply);
-    free(images);
 }

@@ -5,12 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter.h"
 #include "catalog.h"
 #include "codec.h"
 #include "image_disk.h"
-#include "image_install.h"
-#include "image_remove.h"
 #include "log.h"
 
 #define MIB (1024u * 1024u)

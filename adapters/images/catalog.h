@@ -15,6 +15,7 @@ const char *catalog_source(const struct adapter_settings *settings, const char *
  */
 const char *catalog_name(const struct adapter_settings *settings, size_t index,
                          bool *ret_is_preset);
+size_t catalog_count(const struct adapter_settings *settings);
 bool catalog_allows(const struct adapter_settings *settings, const char *image);
 
 /* S100 that says PROBLEM of IMAGE and lists what may be booted. -1. */
