@@ -24,14 +24,16 @@
 #define RESTORE_TIMEOUT_MS 20000u
 
 static const char *const state_names[] = {
-    [VM_BOOTING] = "booting",   [VM_RESTORING] = "restoring", [VM_UP] = "up",
-    [VM_STOPPING] = "stopping", [VM_GONE] = "gone",
+    [VM_LAUNCHING] = "launching", [VM_BOOTING] = "booting",
+    [VM_RESTORING] = "restoring", [VM_UP] = "up",
+    [VM_STOPPING] = "stopping",   [VM_GONE] = "gone",
 };
 static_assert(ARRAY_SIZE(state_names) == VM_STATE_MAX, "a name for each state");
 
 bool vm_move_allowed(enum vm_state from, enum vm_state to)
 {
     static const unsigned moves[] = {
+        [VM_LAUNCHING] = 1u << VM_RESTORING | 1u << VM_STOPPING,
         [VM_BOOTING] = 1u << VM_UP | 1u << VM_STOPPING | 1u << VM_GONE,
         [VM_RESTORING] = 1u << VM_UP | 1u << VM_STOPPING | 1u << VM_GONE,
         [VM_UP] = 1u << VM_STOPPING | 1u << VM_GONE,
@@ -114,8 +116,7 @@ void vm_on_console(void *ctx, uint32_t events)
     vm_console_read(ctx);
 }
 
-/* It is of no use any more. What cannot be killed is told by its owner's deadline. */
-static void vm_fail(struct vm *vm, const char *reason)
+void vm_fail(struct vm *vm, const char *reason)
 {
     vm->failed |= vm->state < VM_STOPPING;
     (void)vm_kill(vm, reason);
@@ -177,6 +178,7 @@ static void vm_execute(struct vm *vm, const char *command, json_t *own_arguments
 
 void vm_restore(struct vm *vm)
 {
+    vm_set_state(vm, VM_RESTORING);
     vm_execute(vm, "migrate-set-capabilities", vm_migration_capabilities(), on_step);
     vm_execute(vm, "migrate-incoming", json_pack("{s:s}", "uri", VM_STATE_URI), on_step);
 }
@@ -295,6 +297,8 @@ static void describe_end(struct vm *vm, int wait_status, char *ret_reason, size_
 
 static void vm_release(struct vm *vm)
 {
+    vm_launch_free(vm->launch);
+    loop_notice_cancel(vm->backend->loop, &vm->ended);
     network_free(vm->network);
     qmp_free(vm->qmp);
     loop_timer_free(vm->trial);
@@ -340,12 +344,10 @@ bool vm_may_retry(const struct vm *vm)
     return vm->failed && vm->accel != vm->backend->accel.kind;
 }
 
-void vm_on_child(void *ctx, int wait_status)
+static void vm_gone(struct vm *vm, int wait_status)
 {
-    struct vm *vm = ctx;
     char reason[VM_REASON_MAX], console[CONSOLE_BYTES_MAX + 1];
 
-    loop_child_free(take_ptr(vm->child));
     for (int i = 0; vm->console_io && i < 16; i++) /* the pipe's 64 KiB */
         vm_console_read(vm);
     vm->failed |= vm->state < VM_STOPPING;
@@ -361,15 +363,33 @@ void vm_on_child(void *ctx, int wait_status)
     vm->events->gone(vm->ctx, reason, console);
 }
 
+void vm_on_child(void *ctx, int wait_status)
+{
+    struct vm *vm = ctx;
+
+    loop_child_free(take_ptr(vm->child));
+    vm_gone(vm, wait_status);
+}
+
+void vm_on_ended(void *ctx)
+{
+    vm_gone(ctx, 0);
+}
+
 int vm_kill(struct vm *vm, const char *reason)
 {
-    int result;
+    int result = 0;
 
     if (vm->state >= VM_STOPPING)
         return 0;
-    result = loop_child_kill(vm->child, SIGKILL);
+    if (vm->child)
+        result = loop_child_kill(vm->child, SIGKILL);
     if (result < 0 && result != -ESRCH)
         return result;
+    if (!vm->child) {
+        vm_launch_free(take_ptr(vm->launch));
+        loop_defer(vm->backend->loop, &vm->ended);
+    }
     if (!vm->reason[0])
         (void)snprintf(vm->reason, sizeof(vm->reason), "%s", reason);
     vm_set_state(vm, VM_STOPPING);

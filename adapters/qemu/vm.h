@@ -17,6 +17,7 @@ struct network;
 struct vm;
 
 enum vm_state {
+    VM_LAUNCHING, /* a clone has no process yet: the zygote was asked for it */
     VM_BOOTING,   /* kernel and agent start; ends with the agent's first bytes */
     VM_RESTORING, /* a clone loads its state and is let go on */
     VM_UP,        /* the agent's socket may be taken and used */
@@ -61,7 +62,7 @@ enum vm_state vm_state(const struct vm *vm);
 /* Room that its disk takes, if that is thrown away with it. */
 uint64_t vm_disk_bytes(const struct vm *vm);
 const char *vm_name(const struct vm *vm);
-pid_t vm_pid(const struct vm *vm);
+pid_t vm_pid(const struct vm *vm); /* 0: not yet */
 /* Milliseconds from its start until VM_UP, or until now. */
 uint64_t vm_start_ms(const struct vm *vm);
 

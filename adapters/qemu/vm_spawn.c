@@ -1,4 +1,7 @@
-/* vm_spawn.c - the start of a vm: sockets, descriptors, confinement, process. */
+/* vm_spawn.c - the start of a vm: sockets, descriptors, confinement, process.
+ *
+ * A clone's process comes from the zygote, as an event; what it is started with is kept until
+ * then, because whatever is wrong with the zygote, QEMU can be executed with the same. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +20,8 @@
 #include "proc.h"
 #include "vm_state.h"
 #include "zygote.h"
+
+#define VM_FDS_MAX 16
 
 /* The child's ends. */
 struct vm_ends {
@@ -85,20 +90,44 @@ static bool wants_small_pages(const struct vm *vm)
     return vm->mode == QEMU_CLONE && vm->accel == ACCEL_TCG;
 }
 
-/* A clone begins in the zygote if there is one; whatever is wrong with it, QEMU can be started.
- */
-static int vm_launch(struct vm *vm, const struct proc_spec *process, int *ret_pidfd)
-{
-    int result = -EAGAIN;
+/* What the process is started with; all of it is ours. */
+struct vm_launch {
+    struct zygote_wait wait;
+    struct text_list arguments; /* a NULL behind the last one */
+    struct confine_child child;
+    struct proc_fd fds[VM_FDS_MAX];
+    size_t fd_count;
+    int qmp_fd; /* our end of the monitor */
+};
 
-    if (vm->mode == QEMU_CLONE)
-        result = zygote_spawn(vm->backend->zygote, process, &vm->pid, ret_pidfd);
-    vm->from_zygote = result == 0;
-    return result == -EAGAIN ? proc_spawn(process, &vm->pid, ret_pidfd) : result;
+void vm_launch_free(struct vm_launch *launch)
+{
+    if (!launch)
+        return;
+    zygote_wait_cancel(&launch->wait);
+    text_list_done(&launch->arguments);
+    for (size_t i = 0; i < launch->fd_count; i++)
+        closep(&launch->fds[i].fd);
+    closep(&launch->qmp_fd);
+    free(launch);
+}
+DEFINE_CLEANUP(struct vm_launch *, vm_launch_free)
+
+static int launch_put_fds(struct vm_launch *launch, const struct proc_fd *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int fd = all[i].fd < 0 ? -1 : fcntl(all[i].fd, F_DUPFD_CLOEXEC, 0);
+
+        if (all[i].fd < 0)
+            continue;
+        if (fd < 0)
+            return -errno;
+        launch->fds[launch->fd_count++] = (struct proc_fd){ fd, all[i].target };
+    }
+    return 0;
 }
 
-static int vm_process(struct vm *vm, const struct vm_spec *spec, const struct vm_ends *ends,
-                      const struct text_list *arguments, int *ret_pidfd)
+static int vm_put_fds(struct vm *vm, const struct vm_spec *spec, const struct vm_ends *ends)
 {
     const struct proc_fd all[] = {
         { ends->console_fd, 1 },
@@ -116,28 +145,33 @@ static int vm_process(struct vm *vm, const struct vm_spec *spec, const struct vm
         { spec->lasting ? spec->lasting->lock_fd : -1, QEMU_FD_LOCK },
         { ends->rules_fd, QEMU_FD_LANDLOCK },
     };
-    static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
-    struct confine_child child = { .confine = &vm->backend->confine,
-                                   .rules_fd = ends->rules_fd < 0 ? -1 : QEMU_FD_LANDLOCK,
-                                   .small_pages = wants_small_pages(vm) };
-    struct proc_fd fds[ARRAY_SIZE(all)];
-    size_t count = 0;
+    static_assert(ARRAY_SIZE(all) <= VM_FDS_MAX, "room for all");
 
-    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-        if (all[i].fd >= 0)
-            fds[count++] = all[i];
-    return vm_launch(vm,
-                     &(struct proc_spec){ .program = vm->backend->settings.program,
-                                          .argv = (const char *const *)arguments->items,
-                                          .environment = environment,
-                                          .workdir = "/",
-                                          .fds = fds,
-                                          .fd_count = count,
-                                          .new_session = true,
-                                          .die_with_parent = true,
-                                          .before_exec = confine_child,
-                                          .before_exec_ctx = &child },
-                     ret_pidfd);
+    return launch_put_fds(vm->launch, all, ARRAY_SIZE(all));
+}
+
+/* A clone asks the zygote, and waits for it; *RET_PIDFD is -1 then. */
+static int vm_process(struct vm *vm, bool ask, int *ret_pidfd)
+{
+    static const char *const environment[] = { "PATH=/usr/bin:/bin", "LC_ALL=C", NULL };
+    struct vm_launch *launch = vm->launch;
+    const struct proc_spec process = {
+        .program = vm->backend->settings.program,
+        .argv = (const char *const *)launch->arguments.items,
+        .environment = environment,
+        .workdir = "/",
+        .fds = launch->fds,
+        .fd_count = launch->fd_count,
+        .new_session = true,
+        .die_with_parent = true,
+        .before_exec = confine_child,
+        .before_exec_ctx = &launch->child,
+    };
+
+    *ret_pidfd = -1;
+    if (ask && zygote_spawn(vm->backend->zygote, &process, &launch->wait) == 0)
+        return 0;
+    return proc_spawn(&process, &vm->pid, ret_pidfd);
 }
 
 static int vm_arguments(const struct vm *vm, const struct vm_spec *spec, struct text_list *to)
@@ -189,13 +223,62 @@ static int vm_watch(struct vm *vm, int own_pidfd, int own_qmp)
     return result;
 }
 
+/* Its process is there. A failure leaves what vm_free() can end. */
+static int vm_started(struct vm *vm, int own_pidfd)
+{
+    _cleanup_(vm_launch_freep)
+    struct vm_launch *launch = take_ptr(vm->launch);
+    int result = vm_watch(vm, own_pidfd, take_fd(&launch->qmp_fd));
+
+    if (result == 0 && vm->mode == QEMU_CLONE)
+        vm_restore(vm);
+    return result;
+}
+
+static void on_spawned(void *ctx, int result, pid_t pid, int own_pidfd)
+{
+    struct vm *vm = ctx;
+    char why[VM_REASON_MAX];
+
+    vm->from_zygote = result == 0;
+    vm->pid = pid;
+    if (result == -EAGAIN)
+        result = vm_process(vm, false, &own_pidfd);
+    if (result == 0)
+        result = vm_started(vm, own_pidfd);
+    if (result == 0)
+        return;
+    (void)snprintf(why, sizeof(why), "QEMU cannot be started: %s", strerror(-result));
+    vm_fail(vm, why);
+}
+
+static int vm_launch_new(struct vm *vm, const struct vm_spec *spec, const struct vm_ends *ends,
+                         int own_qmp)
+{
+    struct vm_launch *launch = calloc(1, sizeof(*launch));
+    int result;
+
+    if (!launch) {
+        closep(&own_qmp);
+        return -ENOMEM;
+    }
+    launch->qmp_fd = own_qmp;
+    launch->child = (struct confine_child){ .confine = &vm->backend->confine,
+                                            .rules_fd = ends->rules_fd < 0 ? -1
+                                                                           : QEMU_FD_LANDLOCK,
+                                            .small_pages = wants_small_pages(vm) };
+    zygote_wait_init(&launch->wait, on_spawned, vm);
+    vm->launch = launch;
+    result = vm_put_fds(vm, spec, ends);
+    return result < 0 ? result : vm_arguments(vm, spec, &launch->arguments);
+}
+
 static int vm_start(struct vm *vm, const struct vm_spec *spec)
 {
     _cleanup_(ends_close)
     struct vm_ends ends = no_ends;
-    struct text_list arguments = { 0 };
-    _cleanup_close_ int pidfd = -1, qmp_fd = -1;
-    int result = vm_connect(vm, spec, &ends, &qmp_fd);
+    _cleanup_close_ int qmp_fd = -1;
+    int pidfd, result = vm_connect(vm, spec, &ends, &qmp_fd);
 
     if (result == 0 && spec->shape.network && spec->mode != QEMU_TEMPLATE)
         result = network_new(vm->backend, vm->name, &vm->network);
@@ -204,18 +287,14 @@ static int vm_start(struct vm *vm, const struct vm_spec *spec)
         result = vm->disk_fd < 0 ? -errno : 0;
     }
     if (result == 0)
-        result = vm_arguments(vm, spec, &arguments);
+        result = vm_launch_new(vm, spec, &ends, take_fd(&qmp_fd));
     if (result == 0)
-        result = vm_process(vm, spec, &ends, &arguments, &pidfd);
-    text_list_done(&arguments);
+        result = vm_process(vm, spec->mode == QEMU_CLONE, &pidfd);
     if (result < 0)
         return result;
     if (spec->mode != QEMU_COLD)
         vm->agent_peer_fd = take_fd(&ends.agent_fd);
-    result = vm_watch(vm, take_fd(&pidfd), take_fd(&qmp_fd));
-    if (result == 0 && spec->mode == QEMU_CLONE)
-        vm_restore(vm);
-    return result;
+    return pidfd < 0 ? 0 : vm_started(vm, pidfd);
 }
 
 int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_events *events,
@@ -231,13 +310,14 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
         .backend = backend,
         .mode = spec->mode,
         .accel = backend->accel.kind,
-        .state = spec->mode == QEMU_CLONE ? VM_RESTORING : VM_BOOTING,
+        .state = spec->mode == QEMU_CLONE ? VM_LAUNCHING : VM_BOOTING,
         .agent_fd = -1,
         .agent_peer_fd = -1,
         .disk_fd = -1,
         .console_fd = -1,
         .began_ms = loop_now_ms(backend->loop),
     };
+    loop_notice_init(&vm->ended, vm_on_ended, vm);
     list_append(&backend->vms, &vm->node);
     (void)snprintf(vm->name, sizeof(vm->name), "%s", spec->name); /* cut is fine in the log */
     result = vm_start(vm, spec);

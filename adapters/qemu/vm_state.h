@@ -25,7 +25,9 @@ struct vm {
     void *ctx;
     void (*on_migration)(void *ctx, const char *status);
 
-    pid_t pid;
+    struct vm_launch *launch; /* what its process is started with; NULL: it was */
+    struct loop_notice ended; /* deferred: it has no process and gets none */
+    pid_t pid;                /* 0: none yet */
     struct loop_child *child;
     struct qmp *qmp;
     struct network *network; /* NULL: none */
@@ -59,8 +61,14 @@ void vm_watch_migration(struct vm *vm, void (*fn)(void *ctx, const char *status)
 /* It was told to quit. */
 void vm_expect_end(struct vm *vm);
 
-/* vm.c, for vm_spawn.c: begins to load the state. */
+/* vm_spawn.c. Its process is not wanted any more. NULL is fine. */
+void vm_launch_free(struct vm_launch *launch);
+
+/* vm.c, for vm_spawn.c: its process is there, begins to load the state. */
 void vm_restore(struct vm *vm);
+/* It is of no use any more. What cannot be killed is told by its owner's deadline. */
+void vm_fail(struct vm *vm, const char *reason);
+void vm_on_ended(void *ctx);
 void vm_on_console(void *ctx, uint32_t events);
 void vm_on_agent(void *ctx, uint32_t events);
 void vm_on_child(void *ctx, int wait_status);

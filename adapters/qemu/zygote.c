@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "buf.h"
 #include "libexec.h"
 #include "log.h"
 #include "program.h"
+#include "stray.h"
 #include "zygote/message.h"
+#include "zygote_request.h"
 
 #define LIBRARY "sandbox-qemu-zygote.so"
-/* A clone takes a millisecond; as long as that is all others wait. */
+/* A clone takes a millisecond. */
 #define ANSWER_TIMEOUT_MS 2000
 #define ENDS_MAX 3 /* in a row, without a machine that came up */
 
@@ -32,8 +32,12 @@ struct zygote {
     int fd; /* our end */
     pid_t pid;
     struct loop_child *child;
-    struct loop_io *io; /* until it has greeted */
-    bool proven;        /* a machine of its own came up */
+    struct loop_io *io; /* until nobody has the other end */
+    uint64_t last_id;
+    struct list waits;       /* struct zygote_wait, the oldest first */
+    struct loop_timer *late; /* armed for the first of them */
+    struct list strays;      /* machines that came when nobody waited for them any more */
+    bool proven;             /* a machine of its own came up */
     unsigned ends;
 };
 
@@ -62,14 +66,65 @@ pid_t zygote_pid(const struct zygote *zygote)
     return zygote->pid;
 }
 
-/* The end. */
+/* Whoever waits. */
+
+void zygote_wait_init(struct zygote_wait *wait, zygote_wait_fn *done, void *ctx)
+{
+    *wait = (struct zygote_wait){ .permit_fd = -1, .done = done, .ctx = ctx };
+    list_init(&wait->node);
+}
+
+void zygote_wait_cancel(struct zygote_wait *wait)
+{
+    list_remove(&wait->node); /* its machine is nobody's then */
+    closep(&wait->permit_fd);
+}
+
+/* The first one has waited longest. */
+static void zygote_watch_waits(struct zygote *zygote)
+{
+    const uint64_t now_ms = loop_now_ms(zygote->loop);
+    const struct zygote_wait *first;
+
+    if (list_empty(&zygote->waits)) {
+        loop_timer_disarm(zygote->late);
+        return;
+    }
+    first = LIST_ENTRY(zygote->waits.next, struct zygote_wait, node);
+    loop_timer_arm(zygote->late, first->until_ms > now_ms ? first->until_ms - now_ms : 0);
+}
+
+/* They get their machines otherwise. */
+static void zygote_disappoint(struct zygote *zygote)
+{
+    struct list *node;
+
+    loop_timer_disarm(zygote->late);
+    while ((node = list_pop(&zygote->waits))) {
+        struct zygote_wait *wait = LIST_ENTRY(node, struct zygote_wait, node);
+
+        closep(&wait->permit_fd); /* in front of those: they have the same disk */
+        wait->done(wait->ctx, -EAGAIN, 0, -1);
+    }
+}
+
+/* The end. What it has begun to clone says so yet, so its socket is heard until nobody has the
+ * other end. */
 
 static void zygote_kill(struct zygote *zygote)
 {
-    loop_io_free(take_ptr(zygote->io));
-    closep(&zygote->fd);
     if (zygote->child)
         (void)loop_child_kill(zygote->child, SIGKILL); /* -ESRCH: on_ended() is on its way */
+}
+
+/* Nothing is left of it when it is reaped and its socket at its end. */
+static void zygote_settle(struct zygote *zygote)
+{
+    if (zygote->child || zygote->io)
+        return;
+    closep(&zygote->fd);
+    if (zygote->state == ZYGOTE_ENDING)
+        zygote_set_state(zygote, ZYGOTE_NONE);
 }
 
 static void zygote_give_up(struct zygote *zygote, const char *why)
@@ -80,10 +135,13 @@ static void zygote_give_up(struct zygote *zygote, const char *why)
               log_text("why", why));
     zygote_set_state(zygote, ZYGOTE_GIVEN_UP);
     zygote_kill(zygote);
+    zygote_settle(zygote);
 }
 
 static void zygote_end(struct zygote *zygote, const char *why)
 {
+    if (zygote->state != ZYGOTE_READY)
+        return;
     log_event(LOG_INFO, "zygote_ended", log_int("pid", zygote->pid), log_text("why", why));
     zygote_set_state(zygote, ZYGOTE_ENDING);
     zygote_kill(zygote);
@@ -94,13 +152,13 @@ static void on_ended(void *ctx, int wait_status)
     struct zygote *zygote = ctx;
 
     loop_child_free(take_ptr(zygote->child));
-    zygote_kill(zygote);
     if (zygote->state == ZYGOTE_STARTING)
         zygote_give_up(zygote, "QEMU cannot wait in front of its main()");
     else if (++zygote->ends == ENDS_MAX)
         zygote_give_up(zygote, "it ended too often");
-    else if (zygote->state != ZYGOTE_GIVEN_UP)
-        zygote_set_state(zygote, ZYGOTE_NONE);
+    else
+        zygote_end(zygote, "it ended");
+    zygote_settle(zygote);
 }
 
 void zygote_prove(struct zygote *zygote)
@@ -126,14 +184,8 @@ static bool zygote_runs_program(const struct zygote *zygote)
     return program_is(&zygote->program, path);
 }
 
-static void on_greeting(void *ctx, uint32_t events)
+static void zygote_greeted(struct zygote *zygote)
 {
-    struct zygote *zygote = ctx;
-    struct zygote_reply reply;
-
-    loop_io_free(take_ptr(zygote->io));
-    if (recv(zygote->fd, &reply, sizeof(reply), 0) != sizeof(reply))
-        return; /* on_ended() is on its way */
     if (!zygote_runs_program(zygote)) {
         zygote_give_up(zygote, "QEMU is a script");
         return;
@@ -141,6 +193,102 @@ static void on_greeting(void *ctx, uint32_t events)
     zygote_set_state(zygote, ZYGOTE_READY);
     log_event(LOG_INFO, "zygote_ready", log_int("pid", zygote->pid));
 }
+
+/* What it says. */
+
+static struct zygote_wait *zygote_take_wait(struct zygote *zygote, uint64_t id)
+{
+    LIST_FOREACH(node, &zygote->waits)
+    {
+        struct zygote_wait *wait = LIST_ENTRY(node, struct zygote_wait, node);
+
+        if (wait->id == id) {
+            list_remove(node);
+            return wait;
+        }
+    }
+    return NULL;
+}
+
+static int zygote_permit(const struct zygote_wait *wait, pid_t pid)
+{
+    int pidfd = proc_pidfd_open(pid);
+
+    if (pidfd >= 0)
+        (void)send(wait->permit_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* EPIPE: it ended */
+    return pidfd;
+}
+
+/* The machine's own word, or the zygote's that there is none. */
+static void zygote_hear(struct zygote *zygote, const struct zygote_reply *reply)
+{
+    struct zygote_wait *wait = zygote_take_wait(zygote, reply->id);
+    int pidfd = reply->error;
+
+    if (wait && reply->error == 0)
+        pidfd = zygote_permit(wait, reply->pid);
+    if (reply->pid > 0 && (!wait || pidfd < 0))
+        strays_add(&zygote->strays, zygote->loop, reply->pid);
+    if (!wait)
+        return;
+    closep(&wait->permit_fd);
+    wait->done(wait->ctx, pidfd < 0 ? pidfd : 0, pidfd < 0 ? 0 : reply->pid, pidfd);
+}
+
+/* 1: a reply; 0: nobody has the other end any more; -EAGAIN: no more for now. */
+static int zygote_receive(const struct zygote *zygote, struct zygote_reply *ret_reply)
+{
+    ssize_t size;
+
+    do
+        size = recv(zygote->fd, ret_reply, sizeof(*ret_reply), MSG_DONTWAIT);
+    while (size < 0 && (errno == EINTR || errno == ECONNRESET)); /* it left requests unread */
+    if (size < 0 && errno == EAGAIN)
+        return -EAGAIN;
+    return size == sizeof(*ret_reply);
+}
+
+static void zygote_listen(struct zygote *zygote)
+{
+    struct zygote_reply reply;
+    int result;
+
+    while ((result = zygote_receive(zygote, &reply)) > 0) {
+        if (reply.id > 0)
+            zygote_hear(zygote, &reply);
+        else if (zygote->state == ZYGOTE_STARTING)
+            zygote_greeted(zygote);
+    }
+    if (result == 0) {
+        loop_io_free(take_ptr(zygote->io));
+        zygote_end(zygote, "it ended");
+        zygote_disappoint(zygote);
+        zygote_settle(zygote);
+    }
+    zygote_watch_waits(zygote);
+}
+
+static void on_readable(void *ctx, uint32_t events)
+{
+    zygote_listen(ctx);
+}
+
+static void on_late(void *ctx)
+{
+    struct zygote *zygote = ctx;
+    const struct zygote_wait *first;
+
+    zygote_listen(zygote); /* it may be us who were late */
+    if (list_empty(&zygote->waits))
+        return;
+    first = LIST_ENTRY(zygote->waits.next, struct zygote_wait, node);
+    if (first->until_ms > loop_now_ms(zygote->loop))
+        return;
+    zygote_end(zygote, "it does not answer");
+    zygote_disappoint(zygote);
+}
+
+/* The start of its process. */
 
 static int zygote_process(struct zygote *zygote, int their_fd, int *ret_pidfd)
 {
@@ -192,7 +340,7 @@ static int zygote_start(struct zygote *zygote)
     if (result < 0)
         (void)kill(zygote->pid, SIGKILL); /* nobody would notice its end */
     else
-        result = loop_io_new(zygote->loop, zygote->fd, EPOLLIN, on_greeting, zygote,
+        result = loop_io_new(zygote->loop, zygote->fd, EPOLLIN, on_readable, zygote,
                              &zygote->io);
     return result;
 }
@@ -207,94 +355,24 @@ static void zygote_try(struct zygote *zygote)
 
 /* Machines. */
 
-static int put_arguments(struct buf *to, const char *const *argv, uint32_t *ret_count)
+static int zygote_ask(struct zygote *zygote, const struct proc_spec *spec,
+                      struct zygote_wait *wait)
 {
-    int result = 0;
+    int result, fds[2];
 
-    for (*ret_count = 0; result == 0 && argv[*ret_count]; (*ret_count)++)
-        result = buf_append(to, argv[*ret_count], strlen(argv[*ret_count]) + 1);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        return -errno;
+    wait->id = ++zygote->last_id;
+    result = zygote_request_send(zygote->fd, wait->id, spec, fds[1]);
+    closep(&fds[1]);
+    if (result < 0)
+        closep(&fds[0]);
+    wait->permit_fd = fds[0];
     return result;
 }
 
-static int send_request(int socket_fd, struct zygote_request *head, const struct buf *arguments,
-                        const struct proc_fd *fds)
+int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, struct zygote_wait *wait)
 {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int) * ZYGOTE_FDS_MAX)];
-        struct cmsghdr aligned;
-    } control = { { 0 } };
-    struct iovec parts[] = { { head, sizeof(*head) }, { arguments->data, arguments->size } };
-    struct msghdr message = { .msg_iov = parts,
-                              .msg_iovlen = ARRAY_SIZE(parts),
-                              .msg_control = &control,
-                              .msg_controllen = CMSG_SPACE(sizeof(int) * head->fd_count) };
-    struct cmsghdr *rights = &control.aligned;
-    int numbers[ZYGOTE_FDS_MAX];
-
-    for (uint32_t i = 0; i < head->fd_count; i++) {
-        head->targets[i] = fds[i].target;
-        numbers[i] = fds[i].fd;
-    }
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int) * head->fd_count);
-    memcpy(CMSG_DATA(rights), numbers, sizeof(int) * head->fd_count);
-    return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
-static int zygote_ask(struct zygote *zygote, const struct proc_spec *spec)
-{
-    const struct confine_child *child = spec->before_exec_ctx;
-    struct zygote_request head = { .confine = *child->confine,
-                                   .rules_fd = child->rules_fd,
-                                   .small_pages = child->small_pages,
-                                   .fd_count = (uint32_t)spec->fd_count };
-    struct buf arguments = { .limit = ZYGOTE_REQUEST_MAX_BYTES };
-    int result = spec->fd_count > ZYGOTE_FDS_MAX
-                     ? -E2BIG
-                     : put_arguments(&arguments, spec->argv, &head.argument_count);
-
-    assert(spec->before_exec == confine_child);
-    if (result == 0)
-        result = send_request(zygote->fd, &head, &arguments, spec->fds);
-    buf_done(&arguments);
-    return result;
-}
-
-/* The machine's own word, or the zygote's that there is none. When it is late nothing can be
- * told any more, so that a machine that comes up yet ends by itself. False: no word. */
-static bool zygote_hear(struct zygote *zygote, struct zygote_reply *ret_reply)
-{
-    struct pollfd wait = { .fd = zygote->fd, .events = POLLIN };
-
-    while (poll(&wait, 1, ANSWER_TIMEOUT_MS) < 0 && errno == EINTR)
-        ;
-    if (!wait.revents)
-        (void)shutdown(zygote->fd, SHUT_RDWR); /* what was said before is heard */
-    return recv(zygote->fd, ret_reply, sizeof(*ret_reply), MSG_DONTWAIT) == sizeof(*ret_reply);
-}
-
-static int reply_take(const struct zygote_reply *reply, pid_t *ret_pid, int *ret_pidfd)
-{
-    int pidfd = reply->error < 0 ? reply->error : proc_pidfd_open(reply->pid);
-
-    if (pidfd >= 0) {
-        *ret_pid = reply->pid;
-        *ret_pidfd = pidfd;
-        return 0;
-    }
-    if (reply->pid > 0) {
-        (void)kill(reply->pid, SIGKILL); /* our child, and not reaped: nobody else's number */
-        while (waitpid(reply->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    return pidfd;
-}
-
-int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, pid_t *ret_pid,
-                 int *ret_pidfd)
-{
-    struct zygote_reply reply = { 0 };
     int result;
 
     if (zygote->state == ZYGOTE_NONE)
@@ -305,11 +383,16 @@ int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, pid_t *ret
         zygote_end(zygote, "QEMU's program is another one now");
         return -EAGAIN;
     }
-    result = zygote_ask(zygote, spec);
-    if (result == 0 && zygote_hear(zygote, &reply))
-        return reply_take(&reply, ret_pid, ret_pidfd);
-    zygote_end(zygote, result < 0 ? strerror(-result) : "it does not answer");
-    return -EAGAIN;
+    result = zygote_ask(zygote, spec, wait);
+    if (result < 0) {
+        if (result != -EAGAIN) /* full: whoever waits in it has a deadline */
+            zygote_end(zygote, strerror(-result));
+        return -EAGAIN;
+    }
+    wait->until_ms = loop_now_ms(zygote->loop) + ANSWER_TIMEOUT_MS;
+    list_append(&zygote->waits, &wait->node);
+    zygote_watch_waits(zygote);
+    return 0;
 }
 
 /* Life. */
@@ -318,6 +401,7 @@ int zygote_new(struct loop *loop, const struct qemu_settings *settings,
                struct zygote **ret_zygote)
 {
     struct zygote *zygote = calloc(1, sizeof(*zygote));
+    int result;
 
     if (!zygote)
         return -ENOMEM;
@@ -327,6 +411,13 @@ int zygote_new(struct loop *loop, const struct qemu_settings *settings,
         .library = libexec_find(LIBRARY),
         .fd = -1,
     };
+    list_init(&zygote->waits);
+    list_init(&zygote->strays);
+    result = loop_timer_new(loop, on_late, zygote, &zygote->late);
+    if (result < 0) {
+        zygote_free(zygote);
+        return result;
+    }
     *ret_zygote = zygote;
     if (!zygote->library)
         zygote_give_up(zygote, LIBRARY " is not installed");
@@ -335,16 +426,34 @@ int zygote_new(struct loop *loop, const struct qemu_settings *settings,
     return 0;
 }
 
+/* A clone that has not spoken yet cannot any more, and has no permit: it ends by itself. */
+static void zygote_close_socket(struct zygote *zygote)
+{
+    struct zygote_reply reply;
+
+    loop_io_free(take_ptr(zygote->io));
+    if (zygote->fd < 0)
+        return;
+    (void)shutdown(zygote->fd, SHUT_RDWR); /* what was said before is heard */
+    while (zygote_receive(zygote, &reply) > 0)
+        zygote_hear(zygote, &reply);
+    closep(&zygote->fd);
+}
+
 void zygote_free(struct zygote *zygote)
 {
     siginfo_t end;
 
     if (!zygote)
         return;
+    assert(list_empty(&zygote->waits));
     zygote_kill(zygote);
     if (zygote->child)
         (void)waitid(P_PID, (id_t)zygote->pid, &end, WEXITED); /* killed, so it ends */
-    loop_child_free(zygote->child);
+    loop_child_free(take_ptr(zygote->child));
+    zygote_close_socket(zygote);
+    strays_end(&zygote->strays);
+    loop_timer_free(zygote->late);
     free(zygote->library);
     free(zygote);
 }

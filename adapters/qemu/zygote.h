@@ -11,6 +11,7 @@
  * started one by one, which is logged once. */
 #pragma once
 
+#include "list.h"
 #include "loop.h"
 #include "proc.h"
 #include "qemu_settings.h"
@@ -21,7 +22,7 @@ enum zygote_state {
     ZYGOTE_NONE,     /* none runs; whoever wants a machine starts one for the next */
     ZYGOTE_STARTING, /* it links; ends with its greeting */
     ZYGOTE_READY,    /* makes machines */
-    ZYGOTE_ENDING,   /* killed, not reaped yet; the next is none */
+    ZYGOTE_ENDING,   /* ended or killed, its last clones may speak yet; the next is none */
     ZYGOTE_GIVEN_UP, /* there is none any more, for good */
     ZYGOTE_STATE_MAX
 };
@@ -29,14 +30,32 @@ enum zygote_state {
 /* SETTINGS are borrowed for its life. */
 int zygote_new(struct loop *loop, const struct qemu_settings *settings,
                struct zygote **ret_zygote);
+/* Nobody waits any more. */
 void zygote_free(struct zygote *zygote);
 enum zygote_state zygote_state(const struct zygote *zygote);
 pid_t zygote_pid(const struct zygote *zygote); /* as it was last; 0: never */
 
-/* Like proc_spawn() of SPEC, whose before_exec is confine_child(). -EAGAIN: not by the zygote,
- * now or ever. */
-int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, pid_t *ret_pid,
-                 int *ret_pidfd);
+/* Waits for a machine's process; lives in whoever waits.
+ *
+ * DONE is called once, never from inside zygote_spawn(), within two seconds: with 0, a child of
+ * ours and its pidfd, which is the callee's; or with -errno of what the clone could not do; or
+ * with -EAGAIN when there comes none: the zygote ended or is stuck. */
+typedef void zygote_wait_fn(void *ctx, int result, pid_t pid, int own_pidfd);
+struct zygote_wait {
+    struct list node; /* in zygote->waits */
+    uint64_t id;
+    uint64_t until_ms;
+    int permit_fd; /* closed: it may not begin */
+    zygote_wait_fn *done;
+    void *ctx;
+};
+void zygote_wait_init(struct zygote_wait *wait, zygote_wait_fn *done, void *ctx);
+/* Any time. A machine that comes afterwards is killed and reaped. */
+void zygote_wait_cancel(struct zygote_wait *wait);
+
+/* Asks for a child like proc_spawn()'s of SPEC, whose before_exec is confine_child(); SPEC is
+ * borrowed for the call. 0: WAIT will be told. -EAGAIN: not by the zygote, now or ever. */
+int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, struct zygote_wait *wait);
 
 /* A machine of its own came up, or never did: then it is given up unless another one has. */
 void zygote_prove(struct zygote *zygote);

@@ -101,12 +101,12 @@ struct request {
 };
 
 static struct request request;
-static int fds[ZYGOTE_FDS_MAX];
+static int fds[ZYGOTE_FDS_MAX + 1];
 static char *arguments[ZYGOTE_REQUEST_MAX_BYTES / 2];
 
 static int reply(pid_t pid, int error)
 {
-    const struct zygote_reply message = { .pid = pid, .error = error };
+    const struct zygote_reply message = { .id = request.head.id, .pid = pid, .error = error };
 
     return send(SOCKET_FD, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message) ? 0 : -1;
 }
@@ -160,7 +160,8 @@ static bool receive(size_t *ret_fd_count)
     if (size <= 0)
         _exit(0);
     *ret_fd_count = take_fds(&message);
-    return (size_t)size >= sizeof(request.head) && *ret_fd_count == request.head.fd_count &&
+    return (size_t)size >= sizeof(request.head) && request.head.fd_count <= ZYGOTE_FDS_MAX &&
+           *ret_fd_count == request.head.fd_count + 1 &&
            take_arguments((size_t)size - sizeof(request.head));
 }
 
@@ -207,6 +208,17 @@ static void rename_self(const char *name, char *word, const char *text)
         strcpy(word, text);
 }
 
+/* Nobody is told of a machine that has no permit, and what is its is another one's. */
+static bool is_permitted(int permit_fd)
+{
+    ssize_t size;
+    char byte;
+
+    while ((size = recv(permit_fd, &byte, 1, 0)) < 0 && errno == EINTR)
+        ;
+    return size == 1;
+}
+
 /* We are the machine. Returns as its main() does. */
 static int machine_begin(pid_t parent, char **environment)
 {
@@ -214,7 +226,7 @@ static int machine_begin(pid_t parent, char **environment)
                                    .rules_fd = request.head.rules_fd,
                                    .small_pages = request.head.small_pages };
     struct proc_fd placed[ZYGOTE_FDS_MAX];
-    int result;
+    int result, permit_fd = fcntl(fds[request.head.fd_count], F_DUPFD_CLOEXEC, SOCKET_FD + 1);
 
     for (uint32_t i = 0; i < request.head.fd_count; i++)
         placed[i] = (struct proc_fd){ fds[i], request.head.targets[i] };
@@ -230,7 +242,7 @@ static int machine_begin(pid_t parent, char **environment)
                                 parent);
     if (result == 0)
         result = threads_start();
-    if (reply(getpid(), result) < 0 || result < 0)
+    if (reply(getpid(), result) < 0 || result < 0 || !is_permitted(permit_fd))
         _exit(127);
     close_others();
     return real_main((int)request.head.argument_count, arguments, environment);

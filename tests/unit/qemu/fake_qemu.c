@@ -4,25 +4,31 @@
  *   qemu-fine, qemu-crash (at once), qemu-silent (no agent), qemu-noload (a state cannot be
  *   loaded), qemu-nosave, qemu-mute (the agent answers no ping), qemu-nokvm (a crash with KVM),
  *   qemu-kvmhang (no agent with KVM), qemu-old (the agent knows no rehearsal), qemu-stiff (a
- *   clone ends when it is to rehearse), qemu-threads (one runs in front of main(), as in QEMU)
+ *   clone ends when it is to rehearse), qemu-threads (one runs in front of main(), as in QEMU),
+ *   qemu-stops (what is cloned from a zygote stops until somebody lets it go on)
  * Descriptors are those of qemu_args.h. A clone proves that it got the template's state: the
  * agent says PONG only if the state and the memory hold what the template wrote. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent_frame.h"
 #include "buf.h"
 #include "pack.h"
 #include "qemu_args.h"
+#include "zygote/message.h"
 
 #define MARK "what the template left"
 
@@ -269,6 +275,22 @@ __attribute__((constructor)) static void before_main(int argc, char **argv)
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     if (pthread_create(&thread, &attributes, early_thread, NULL) != 0)
         exit(1);
+}
+
+/* In place of libc's: the first thing that a zygote's clone does is to take its name. */
+int prctl(int option, ...)
+{
+    unsigned long rest[4];
+    va_list arguments;
+
+    va_start(arguments, option);
+    for (size_t i = 0; i < ARRAY_SIZE(rest); i++)
+        rest[i] = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    if (option == PR_SET_NAME && strstr(program_invocation_name, "-stops") &&
+        strcmp((const char *)rest[0], ZYGOTE_NAME) != 0)
+        (void)kill(getpid(), SIGSTOP);
+    return (int)syscall(SYS_prctl, option, rest[0], rest[1], rest[2], rest[3]);
 }
 
 int main(int argc, char **argv)

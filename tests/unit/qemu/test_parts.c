@@ -140,7 +140,10 @@ START_TEST(test_vm_moves)
     ck_assert(!vm_move_allowed(VM_BOOTING, VM_RESTORING));
     ck_assert(!vm_move_allowed(VM_UP, VM_BOOTING));
     ck_assert(!vm_move_allowed(VM_STOPPING, VM_UP));
-    for (int from = 0; from < VM_GONE; from++)
+    ck_assert(vm_move_allowed(VM_LAUNCHING, VM_RESTORING));
+    ck_assert(vm_move_allowed(VM_LAUNCHING, VM_STOPPING));
+    ck_assert(!vm_move_allowed(VM_LAUNCHING, VM_GONE)); /* it has no process that could end */
+    for (int from = VM_LAUNCHING + 1; from < VM_GONE; from++)
         ck_assert(vm_move_allowed((enum vm_state)from, VM_GONE));
     for (int to = 0; to < VM_STATE_MAX; to++)
         ck_assert(!vm_move_allowed(VM_GONE, (enum vm_state)to));

@@ -9,37 +9,106 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "file.h"
+#include "ops.h"
 #include "scene.h"
 #include "turn.h"
 #include "unit.h"
 #include "vm_state.h"
 
-static struct vm *only_vm(const struct scene *scene)
+/* Each test has a process of its own. */
+static struct scene scene;
+static struct seen seen[3];
+
+/* The machine that was begun last. */
+static struct vm *last_vm(void)
 {
-    ck_assert_uint_eq(scene_vm_count(scene), 1);
-    return LIST_ENTRY(scene->backend->vms.next, struct vm, node);
+    ck_assert(!list_empty(&scene.backend->vms));
+    return LIST_ENTRY(scene.backend->vms.previous, struct vm, node);
 }
 
-static void await(struct scene *scene, enum zygote_state state)
+static pid_t the_zygote(void)
 {
-    TURN_UNTIL(scene->loop, zygote_state(scene->backend->zygote) == state);
+    return zygote_pid(scene.backend->zygote);
 }
 
-static void begin(struct scene *scene, const char *behaviour)
+static bool is_gone(pid_t pid)
 {
-    scene_begin(scene, behaviour, "    pool_size: 0\n");
-    await(scene, ZYGOTE_READY);
+    return kill(pid, 0) < 0 && errno == ESRCH; /* reaped, too */
 }
 
-static void start(struct scene *scene, struct seen *seen)
+static void await(enum zygote_state state)
 {
-    scene_start(scene, seen);
-    TURN_UNTIL(scene->loop, seen->agents == 1);
-    scene_check_hello(seen);
+    TURN_UNTIL(scene.loop, zygote_state(scene.backend->zygote) == state);
+}
+
+static void begin(const char *behaviour)
+{
+    scene_begin(&scene, behaviour, "    pool_size: 0\n");
+    scene.backend->machines.max_starting = ARRAY_SIZE(seen);
+    await(ZYGOTE_READY);
+}
+
+static void await_up(int number)
+{
+    TURN_UNTIL(scene.loop, seen[number].agents == 1);
+    scene_check_hello(&seen[number]);
+}
+
+static struct vm *start(int number)
+{
+    scene_start(&scene, &seen[number]);
+    await_up(number);
+    return last_vm();
+}
+
+/* Until the zygote was asked for its machine. */
+static struct vm *ask(int number)
+{
+    const size_t count = scene_vm_count(&scene);
+
+    scene_start(&scene, &seen[number]);
+    TURN_UNTIL(scene.loop, scene_vm_count(&scene) > count && last_vm()->state == VM_LAUNCHING);
+    return last_vm();
+}
+
+/* COUNT machines run. */
+static void end(int count)
+{
+    for (int i = 0; i < count; i++)
+        scene_stop(&scene, &seen[i]);
+    scene_end(&scene);
+}
+
+/* PID, or any child; it stands still afterwards. */
+static pid_t await_stop(pid_t pid)
+{
+    siginfo_t info = { 0 };
+
+    ck_assert_int_eq(waitid(pid ? P_PID : P_ALL, (id_t)pid, &info, WSTOPPED), 0);
+    return info.si_pid;
+}
+
+static void stop_zygote(void)
+{
+    ck_assert_int_eq(kill(the_zygote(), SIGSTOP), 0);
+    ck_assert_int_eq(await_stop(the_zygote()), the_zygote());
+}
+
+static void let_go_on(pid_t pid)
+{
+    ck_assert_int_eq(kill(pid, SIGCONT), 0);
+}
+
+/* It is let go on and nobody wants it. */
+static void check_killed(pid_t pid)
+{
+    let_go_on(pid);
+    TURN_UNTIL(scene.loop, is_gone(pid));
 }
 
 static bool status_has(pid_t pid, const char *line)
@@ -85,19 +154,16 @@ static bool same_namespace(pid_t pid, const char *name)
 /* A machine of the zygote's has what it would have got by an exec, and no more. */
 START_TEST(test_confined)
 {
-    struct scene scene;
-    struct seen seen;
     const struct vm *vm;
     char line[32];
 
-    begin(&scene, "fine");
-    start(&scene, &seen);
-    vm = only_vm(&scene);
+    begin("fine");
+    vm = start(0);
     ck_assert(vm->from_zygote);
     (void)snprintf(line, sizeof(line), "\nPPid:\t%d\n", (int)getpid());
     ck_assert(status_has(vm->pid, line)); /* our child, not the zygote's */
     ck_assert(status_has(vm->pid, "Name:\tqemu-fine\n"));
-    ck_assert(status_has(zygote_pid(scene.backend->zygote), "Name:\tqemu-zygote\n"));
+    ck_assert(status_has(the_zygote(), "Name:\tqemu-zygote\n"));
     ck_assert(status_has(vm->pid, "\nNoNewPrivs:\t1\n"));
     ck_assert(status_has(vm->pid, "\nCapEff:\t0000000000000000\n"));
     ck_assert(!status_has(vm->pid, "\nUid:\t0\t"));
@@ -106,63 +172,32 @@ START_TEST(test_confined)
         if (scene.backend->confine.namespaces)
             ck_assert(!same_namespace(vm->pid, "net") && !same_namespace(vm->pid, "mnt"));
     }
-    scene_stop(&scene, &seen);
-    ck_assert_str_eq(seen.reason, "it was stopped");
+    scene_stop(&scene, &seen[0]);
+    ck_assert_str_eq(seen[0].reason, "it was stopped");
     scene_end(&scene);
 }
 END_TEST
 
 START_TEST(test_threads)
 {
-    struct scene scene;
-    struct seen seen;
-
-    begin(&scene, "threads");
-    start(&scene, &seen);
-    ck_assert(only_vm(&scene)->from_zygote);
-    scene_stop(&scene, &seen);
-    scene_end(&scene);
+    begin("threads");
+    ck_assert(start(0)->from_zygote);
+    end(1);
 }
 END_TEST
 
 /* It may end at any time: machines go on, and the next but one is of another one. */
 START_TEST(test_killed)
 {
-    struct scene scene;
-    struct seen seen[3];
-
-    begin(&scene, "fine");
-    start(&scene, &seen[0]);
-    ck_assert_int_eq(kill(zygote_pid(scene.backend->zygote), SIGKILL), 0);
-    await(&scene, ZYGOTE_NONE);
+    begin("fine");
+    start(0);
+    ck_assert_int_eq(kill(the_zygote(), SIGKILL), 0);
+    await(ZYGOTE_NONE);
     ck_assert_uint_eq(seen[0].gones, 0);
-    start(&scene, &seen[1]);
-    ck_assert(!LIST_ENTRY(scene.backend->vms.previous, struct vm, node)->from_zygote);
-    await(&scene, ZYGOTE_READY);
-    start(&scene, &seen[2]);
-    ck_assert(LIST_ENTRY(scene.backend->vms.previous, struct vm, node)->from_zygote);
-    for (int i = 0; i < 3; i++)
-        scene_stop(&scene, &seen[i]);
-    scene_end(&scene);
-}
-END_TEST
-
-/* One that stands still is not waited for again. */
-START_TEST(test_silent)
-{
-    struct scene scene;
-    struct seen seen;
-    pid_t pid;
-
-    begin(&scene, "fine");
-    pid = zygote_pid(scene.backend->zygote);
-    ck_assert_int_eq(kill(pid, SIGSTOP), 0);
-    start(&scene, &seen);
-    ck_assert(!only_vm(&scene)->from_zygote);
-    await(&scene, ZYGOTE_NONE);
-    ck_assert_int_eq(kill(pid, 0), -1);
-    scene_stop(&scene, &seen);
-    scene_end(&scene);
+    ck_assert(!start(1)->from_zygote);
+    await(ZYGOTE_READY);
+    ck_assert(start(2)->from_zygote);
+    end(3);
 }
 END_TEST
 
@@ -170,69 +205,204 @@ END_TEST
 START_TEST(test_other_program)
 {
     char command[512];
-    struct scene scene;
-    struct seen seen[2];
     pid_t pid;
 
-    begin(&scene, "fine");
-    pid = zygote_pid(scene.backend->zygote);
+    begin("fine");
+    pid = the_zygote();
     (void)snprintf(command, sizeof(command),
                    "cd %s/q/bin && cp -p qemu-fine new && mv new qemu-fine", scene.folder);
     ck_assert_int_eq(system(command), 0);
-    start(&scene, &seen[0]);
-    ck_assert(!only_vm(&scene)->from_zygote);
-    await(&scene, ZYGOTE_NONE);
-    ck_assert_int_eq(kill(pid, 0), -1);
-    start(&scene, &seen[1]);
-    await(&scene, ZYGOTE_READY);
-    for (int i = 0; i < 2; i++)
-        scene_stop(&scene, &seen[i]);
-    scene_end(&scene);
+    ck_assert(!start(0)->from_zygote);
+    await(ZYGOTE_NONE);
+    ck_assert(is_gone(pid));
+    start(1);
+    await(ZYGOTE_READY);
+    end(2);
 }
 END_TEST
 
 /* None of its machines ever came up. */
 START_TEST(test_no_good)
 {
-    struct scene scene;
-    struct seen seen;
-
-    begin(&scene, "noload");
-    start(&scene, &seen);
+    begin("noload");
+    start(0);
     ck_assert_int_eq(zygote_state(scene.backend->zygote), ZYGOTE_GIVEN_UP);
-    scene_stop(&scene, &seen);
-    scene_end(&scene);
+    end(1);
 }
 END_TEST
 
 START_TEST(test_script)
 {
-    struct scene scene;
-    struct seen seen;
+    const struct vm *vm;
 
     scene_begin(&scene, "script", "    pool_size: 0\n");
-    await(&scene, ZYGOTE_GIVEN_UP);
-    start(&scene, &seen);
-    ck_assert_int_eq(only_vm(&scene)->mode, QEMU_CLONE);
-    ck_assert(!only_vm(&scene)->from_zygote);
-    scene_stop(&scene, &seen);
-    scene_end(&scene);
+    await(ZYGOTE_GIVEN_UP);
+    vm = start(0);
+    ck_assert_int_eq(vm->mode, QEMU_CLONE);
+    ck_assert(!vm->from_zygote);
+    end(1);
 }
 END_TEST
 
 START_TEST(test_gone_with_the_adapter)
 {
-    struct scene scene;
     pid_t pid;
 
-    begin(&scene, "fine");
-    pid = zygote_pid(scene.backend->zygote);
+    begin("fine");
+    pid = the_zygote();
     ck_assert_int_gt(pid, 0);
     scene_end(&scene);
-    ck_assert_int_eq(kill(pid, 0), -1);
-    ck_assert_int_eq(errno, ESRCH);
+    ck_assert(is_gone(pid));
 }
 END_TEST
 
-UNIT_MAIN("qemu_zygote", test_confined, test_threads, test_killed, test_silent,
-          test_other_program, test_no_good, test_script, test_gone_with_the_adapter)
+/* One that stands still holds up nobody but whoever has asked it, and those for a while. */
+START_TEST(test_silent)
+{
+    struct vm *vm;
+    pid_t pid;
+
+    begin("fine");
+    pid = the_zygote();
+    stop_zygote();
+    vm = ask(0);
+    ck_assert_int_eq(loop_turn(scene.loop, 0), 0);
+    ck_assert_int_eq(vm->state, VM_LAUNCHING); /* the loop turns */
+    await_up(0);
+    ck_assert(!vm->from_zygote);
+    await(ZYGOTE_NONE);
+    ck_assert(is_gone(pid));
+    end(1);
+}
+END_TEST
+
+/* Each gets its own, in whatever order they come. */
+START_TEST(test_several)
+{
+    struct vm *vms[2];
+    pid_t pids[2];
+
+    begin("stops");
+    for (int i = 0; i < 2; i++) {
+        vms[i] = ask(i);
+        pids[i] = await_stop(0);
+    }
+    let_go_on(pids[1]);
+    await_up(1);
+    ck_assert_int_eq(vms[1]->pid, pids[1]);
+    ck_assert_int_eq(vms[0]->state, VM_LAUNCHING);
+    let_go_on(pids[0]);
+    await_up(0);
+    ck_assert_int_eq(vms[0]->pid, pids[0]);
+    ck_assert(vms[0]->from_zygote && vms[1]->from_zygote);
+    end(2);
+}
+END_TEST
+
+/* Its place is taken when it comes, and whoever has that does not notice. */
+START_TEST(test_late)
+{
+    struct vm *vm;
+    pid_t pid;
+
+    begin("stops");
+    vm = ask(0);
+    pid = await_stop(0);
+    await_up(0);
+    ck_assert(!vm->from_zygote);
+    ck_assert_int_eq(zygote_state(scene.backend->zygote), ZYGOTE_ENDING); /* to hear of it */
+    check_killed(pid);
+    await(ZYGOTE_NONE);
+    end(1);
+}
+END_TEST
+
+START_TEST(test_ends_while_it_is_asked)
+{
+    struct vm *vms[2];
+    siginfo_t info;
+
+    begin("fine");
+    stop_zygote();
+    for (int i = 0; i < 2; i++)
+        vms[i] = ask(i);
+    ck_assert_int_eq(kill(the_zygote(), SIGKILL), 0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)the_zygote(), &info, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(loop_turn(scene.loop, 0), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(vms[i]->state, VM_RESTORING); /* at once */
+    for (int i = 0; i < 2; i++) {
+        await_up(i);
+        ck_assert(!vms[i]->from_zygote);
+    }
+    end(2);
+}
+END_TEST
+
+/* What it had begun to clone as it ended comes, and is waited for. */
+START_TEST(test_ends_before_its_clone_comes)
+{
+    struct vm *vm;
+    siginfo_t info;
+    pid_t pid;
+
+    begin("stops");
+    vm = ask(0);
+    pid = await_stop(0);
+    ck_assert_int_eq(kill(the_zygote(), SIGKILL), 0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)the_zygote(), &info, WEXITED | WNOWAIT), 0);
+    await(ZYGOTE_ENDING);
+    ck_assert_int_eq(vm->state, VM_LAUNCHING);
+    let_go_on(pid);
+    await_up(0);
+    ck_assert_int_eq(vm->pid, pid);
+    await(ZYGOTE_NONE);
+    end(1);
+}
+END_TEST
+
+START_TEST(test_stopped_while_it_waits)
+{
+    pid_t pid;
+
+    begin("stops");
+    ask(0);
+    pid = await_stop(0);
+    scene_stop(&scene, &seen[0]);
+    ck_assert_str_eq(seen[0].reason, "it was stopped");
+    ck_assert_uint_eq(scene_vm_count(&scene), 0);
+    check_killed(pid);
+    ck_assert_int_eq(zygote_state(scene.backend->zygote), ZYGOTE_READY);
+    scene_end(&scene);
+}
+END_TEST
+
+/* The adapter ends: a machine that has come already, and one that comes yet. */
+START_TEST(test_closed_while_it_waits)
+{
+    siginfo_t info;
+    pid_t pids[2];
+
+    begin("stops");
+    for (int i = 0; i < 2; i++) {
+        ask(i);
+        pids[i] = await_stop(0);
+    }
+    let_go_on(pids[0]);
+    while (!status_has(pids[0], "\nNoNewPrivs:\t1\n") || !status_has(pids[0], "\nState:\tS"))
+        ; /* its word is not read, as the loop stands still */
+    for (int i = 0; i < 2; i++)
+        qemu_backend_ops.machine_free(seen[i].machine);
+    scene_end(&scene);
+    ck_assert(is_gone(pids[0]));
+    let_go_on(pids[1]);
+    ck_assert_int_eq(waitid(P_PID, (id_t)pids[1], &info, WEXITED), 0);
+    ck_assert_int_eq(info.si_code, CLD_EXITED);
+    ck_assert_int_eq(info.si_status, 127);
+}
+END_TEST
+
+UNIT_MAIN("qemu_zygote", test_confined, test_threads, test_killed, test_other_program,
+          test_no_good, test_script, test_gone_with_the_adapter, test_silent, test_several,
+          test_late, test_ends_while_it_is_asked, test_ends_before_its_clone_comes,
+          test_stopped_while_it_waits, test_closed_while_it_waits)

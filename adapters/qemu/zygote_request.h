@@ -1,0 +1,12 @@
+/* zygote_request.h - asks a zygote for one machine (zygote/message.h). */
+#pragma once
+
+#include <stdint.h>
+
+#include "proc.h"
+
+/* Sends SPEC, whose before_exec is confine_child(), under ID, and the machine's end of the
+ * socket of its permit; all is borrowed. Does not wait: -EAGAIN, SOCKET_FD is full. 0 or
+ * -errno. */
+int zygote_request_send(int socket_fd, uint64_t id, const struct proc_spec *spec,
+                        int permit_fd);
