@@ -78,10 +78,20 @@ void fs_map_error(const char *path, struct sandbox_error *err)
     sandbox_error_move(err, &io);
 }
 
+void fs_answer_nobody(struct request *request, const char *path)
+{
+    struct sandbox_error err = { 0 };
+
+    (void)sandbox_error_set(&err, S216, "%s: its caller is gone", path);
+    request_on_cancel(request, NULL, NULL);
+    request_fail(request, &err);
+    sandbox_error_done(&err);
+}
+
 /* One question, one answer. */
 
 struct fs_call {
-    struct request *request;
+    struct request *request; /* NULL: its caller has left, the guest goes on */
     enum guest_operation_id operation;
     struct fs_visit visit;
     struct agent_call *call; /* NULL: not begun, or over */
@@ -120,29 +130,43 @@ static int check_ls_fits(const struct fs_call *call, const struct fs_ls_reply *r
                              call->visit.path, reply->entries.count);
 }
 
-static void on_ended(void *ctx, const void *reply, struct sandbox_error *err, bool lost)
+static void call_answer(struct fs_call *call, const void *reply, struct sandbox_error *err,
+                        bool lost)
 {
-    struct fs_call *call = ctx;
     struct sandbox_error own = { 0 };
 
-    call->call = NULL;
     if (call->operation == GUEST_fs_ls && reply && check_ls_fits(call, reply, &own) < 0) {
         call_fail(call, &own);
-        return;
-    }
-    if (reply) {
+    } else if (reply) {
         request_on_cancel(call->request, NULL, NULL);
         request_reply(call->request, reply);
         call_free(call);
-        return;
-    }
-    if (lost) {
+    } else if (lost) {
         (void)fs_set_lost(call->visit.sandbox, call->visit.path, err->message, &own);
         call_fail(call, &own);
-        return;
+    } else {
+        fs_map_error(call->visit.path, err);
+        call_fail(call, err);
     }
-    fs_map_error(call->visit.path, err);
-    call_fail(call, err);
+}
+
+static void on_ended(void *ctx, const void *reply, struct sandbox_error *err, bool lost)
+{
+    struct fs_call *call = ctx;
+
+    call->call = NULL;
+    if (call->request)
+        call_answer(call, reply, err, lost);
+    else
+        call_free(call);
+}
+
+/* The guest may take as long as it likes, and a hostile one takes for ever: what it owes nobody
+ * is not to hold a request, its body, and a place in the router. */
+static void call_let_go(struct fs_call *call)
+{
+    fs_answer_nobody(take_ptr(call->request), call->visit.path);
+    call->visit.path = NULL;
 }
 
 static void on_begin(void *ctx)
@@ -152,25 +176,30 @@ static void on_begin(void *ctx)
     struct sandbox_error err = { 0 }, lost = { 0 };
 
     if (sandbox_call(call->visit.sandbox, call->operation, request_body(call->request), &events,
-                     call, &call->call, &err) == 0)
+                     call, &call->call, &err) == 0) {
+        if (request_cancelled(call->request))
+            call_let_go(call);
         return;
+    }
     (void)fs_set_lost(call->visit.sandbox, call->visit.path, err.message, &lost);
     sandbox_error_done(&err);
     call_fail(call, &lost);
 }
 
-/* Only a search stops when nobody wants it (contract 2.4); it still ends by itself. */
+/* Only a search stops when nobody wants it (contract 2.4); it still ends by itself, as what
+ * waits for its sandbox is still carried out. */
 static void on_cancel(void *ctx)
 {
     struct fs_call *call = ctx;
-    struct sandbox_error err = { 0 };
 
-    if (call->call) {
+    if (call->call && call->operation == GUEST_fs_grep)
         agent_call_cancel(call->call);
-        return;
+    if (call->call) {
+        call_let_go(call);
+    } else if (call->operation == GUEST_fs_grep) {
+        fs_answer_nobody(call->request, call->visit.path);
+        call_free(call);
     }
-    (void)fs_set_lost(call->visit.sandbox, call->visit.path, "its caller is gone", &err);
-    call_fail(call, &err);
 }
 
 static void fs_forward(struct request *request, enum guest_operation_id operation,
@@ -198,8 +227,7 @@ static void fs_forward(struct request *request, enum guest_operation_id operatio
         .failed = on_failed,
         .ctx = call,
     };
-    if (operation == GUEST_fs_grep)
-        request_on_cancel(request, on_cancel, call);
+    request_on_cancel(request, on_cancel, call);
     fs_enter(&call->visit, sandbox);
 }
 

@@ -33,3 +33,7 @@ int fs_set_lost(const struct sandbox *sandbox, const char *path, const char *rea
                 struct sandbox_error *err);
 /* What the guest said, as it goes to the caller: its own codes stay, S300 becomes S216. */
 void fs_map_error(const char *path, struct sandbox_error *err);
+
+/* Ends a request whose caller has left (contract 2.4: its reply is dropped), while what it
+ * asked for may go on. PATH may be of its body. */
+void fs_answer_nobody(struct request *request, const char *path);

@@ -359,6 +359,18 @@ static void on_begin(void *ctx)
     sandbox_error_done(&err);
 }
 
+/* Nobody learns whether a read came to its end. Once the channel is asked for, that comes and
+ * ends it. */
+static void on_cancel(void *ctx)
+{
+    struct fs_read *read = ctx;
+
+    if (read->state >= READ_OFFERING)
+        return;
+    fs_answer_nobody(take_ptr(read->request), read->path);
+    read_free(read);
+}
+
 /* Beginning. */
 
 static void on_failed(void *ctx, struct sandbox_error *err)
@@ -404,8 +416,10 @@ void handle_fs_read(struct request *request)
         if (!read)
             (void)sandbox_error_set(&err, S216, "%s: no memory", body->path);
     }
-    if (!read)
+    if (!read) {
         request_fail(request, &err);
-    else
-        fs_enter(&read->visit, sandbox);
+        return;
+    }
+    request_on_cancel(request, on_cancel, read);
+    fs_enter(&read->visit, sandbox);
 }

@@ -13,8 +13,9 @@
 struct write_call {
     struct request *request;
     struct fs_visit visit;
-    struct buf decoded;  /* of content_b64 */
-    struct span content; /* what is written */
+    struct upload *upload; /* NULL: not begun, or over */
+    struct buf decoded;    /* of content_b64 */
+    struct span content;   /* what is written */
 };
 
 static void call_free(struct write_call *call)
@@ -38,6 +39,8 @@ static void on_uploaded(void *ctx, uint64_t bytes_written, struct sandbox_error 
     const struct fs_write_request *body = request_body(call->request);
     struct fs_write_reply reply = { .bytes_written = bytes_written, .path = body->path };
 
+    call->upload = NULL;
+    request_on_cancel(call->request, NULL, NULL);
     if (err) {
         on_failed(call, err);
         return;
@@ -58,7 +61,24 @@ static void on_begin(void *ctx)
         .size = call->content.size,
     };
 
-    upload_start(call->visit.sandbox, &spec, on_uploaded, call);
+    bool cancelled = request_cancelled(call->request);
+    struct upload *upload = upload_start(call->visit.sandbox, &spec, on_uploaded, call);
+
+    if (!upload)
+        return; /* and the call is over */
+    call->upload = upload;
+    if (cancelled)
+        upload_let_go(upload);
+}
+
+/* It is carried out all the same (contract 2.4), but holds nothing that the guest does not
+ * need: that may never answer. */
+static void on_cancel(void *ctx)
+{
+    struct write_call *call = ctx;
+
+    if (call->upload)
+        upload_let_go(call->upload);
 }
 
 /* The body form, which is looked at before anything else (contract 4.4). */
@@ -127,5 +147,6 @@ void handle_fs_write(struct request *request)
         .failed = on_failed,
         .ctx = call,
     };
+    request_on_cancel(request, on_cancel, call);
     fs_enter(&call->visit, sandbox);
 }

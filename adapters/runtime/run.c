@@ -183,7 +183,8 @@ static void run_upload(struct run *run, const char *path, const struct blob *con
         .size = content->size,
     };
 
-    upload_start(run->sandbox, &spec, done, run);
+    (void)upload_start(run->sandbox, &spec, done,
+                       run); /* a cancelled run ends with its sandbox */
 }
 
 static void on_file_written(void *ctx, uint64_t bytes_written, struct sandbox_error *err)

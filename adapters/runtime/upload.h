@@ -14,8 +14,13 @@ struct upload_spec {
     size_t size;
 };
 
+struct upload;
+
 /* Of a sandbox that is ready. DONE comes once, also from inside this call when it cannot even
- * begin: ERR is NULL, or as fs::write has it (borrowed, may be moved). */
+ * begin: ERR is NULL, or as fs::write has it (borrowed, may be moved). NULL: it has come. */
 typedef void (*upload_done_fn)(void *ctx, uint64_t bytes_written, struct sandbox_error *err);
-void upload_start(struct sandbox *sandbox, const struct upload_spec *spec, upload_done_fn done,
-                  void *ctx);
+struct upload *upload_start(struct sandbox *sandbox, const struct upload_spec *spec,
+                            upload_done_fn done, void *ctx);
+/* Nobody wants to know the outcome: DONE comes (S216), perhaps from inside this call, when all
+ * bytes are sent, and the guest goes on by itself. Until DONE. */
+void upload_let_go(struct upload *upload);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent_link.h"
 #include "scene.h"
 #include "unit.h"
 
@@ -171,6 +172,8 @@ START_TEST(test_unreachable)
 }
 END_TEST
 
+/* Whoever leaves is answered at once; what the guest was asked for goes on, but for a search.
+ */
 START_TEST(test_cancelled_grep_stops_others_do_not)
 {
     struct guest_call *grep, *rm;
@@ -183,12 +186,121 @@ START_TEST(test_cancelled_grep_stops_others_do_not)
     rm = fake_guest_call(machine->guest, GUEST_fs_rm);
     scene_cancel(answers[1]);
     scene_cancel(answers[0]);
+    scene_expect(answers[1], "S216", "/x: its caller is gone");
+    scene_expect(answers[0], "S216", "/: its caller is gone");
     TURN_UNTIL(fixture.loop, grep->cancelled);
     ck_assert(!rm->cancelled);
     guest_call_reply(machine->guest, rm, &(struct fs_rm_reply){ .removed = true });
-    fixture_expect_reply(answers[1], "{\"removed\":true}");
     guest_call_reply(machine->guest, grep, &(struct fs_grep_reply){ .truncated = true });
-    free(scene_answer(answers[0]));
+    answers[0] = fs("fs::stat", ",\"path\":\"/q\"");
+    guest_call_error(machine->guest, fake_guest_call(machine->guest, GUEST_fs_stat), "S211",
+                     "/q", false);
+    scene_expect(answers[0], "S211", "/q");
+    scene_close();
+}
+END_TEST
+
+/* What is cancelled while the sandbox boots is carried out, but for a search. */
+START_TEST(test_cancelled_ahead_of_the_guest)
+{
+    _cleanup_free_ char *list = NULL;
+    uint64_t answers[3], create;
+
+    scene_open("");
+    fake_machines.sends_nothing = true;
+    create = scene_call("create", "{\"image\":\"img\"}");
+    machine = fake_machine(0);
+    list = scene_list();
+    (void)snprintf(id, sizeof(id), "%.36s", strstr(list, "\"sandbox_id\":\"") + 14);
+    answers[0] = fs("fs::rm", ",\"path\":\"/x\"");
+    answers[1] = fs("fs::write", ",\"path\":\"/y\",\"content\":\"abc\"");
+    answers[2] = fs("fs::grep", ",\"path\":\"/z\",\"pattern\":\"a\"");
+    scene_heard();
+    for (int i = 0; i < 3; i++)
+        scene_cancel(answers[i]);
+    scene_expect(answers[2], "S216", "/z: its caller is gone");
+    fake_guest_hello(machine->guest, 1);
+    scene_expect(create, NULL, id);
+    scene_expect(answers[0], "S216", "/x: its caller is gone");
+    scene_expect(answers[1], "S216", "/y: its caller is gone");
+    guest_call_reply(machine->guest, fake_guest_call(machine->guest, GUEST_fs_rm),
+                     &(struct fs_rm_reply){ .removed = true });
+    TURN_UNTIL(fixture.loop, fake_guest_call(machine->guest, GUEST_fs_write)->input_ended);
+    ck_assert_ptr_null(fake_guest_has_call(machine->guest, GUEST_fs_grep));
+    scene_close();
+}
+END_TEST
+
+/* A guest that answers PINGs and no call. Whoever leaves holds nothing, the sandbox refuses
+ * more than its limit by name, and a stop ends them all. */
+START_TEST(test_never_answered)
+{
+    uint64_t waiting, answer;
+
+    open_one();
+    for (unsigned i = 1; i < AGENT_LINK_CALLS_MAX; i++) {
+        answer = fs(i % 2 ? "fs::stat" : "fs::read", ",\"path\":\"/q\"");
+        scene_heard();
+        scene_cancel(answer);
+        scene_expect(answer, "S216", "/q: its caller is gone");
+    }
+    waiting = fs("fs::ls", ",\"path\":\"/dir\"");
+    scene_expect(fs("fs::stat", ",\"path\":\"/one-more\""), "S216",
+                 "4096 operations of this sandbox have not ended");
+    ck_assert(scene_unanswered(waiting));
+    answer = scene_call("stop", "{\"sandbox_id\":\"%s\"}", id);
+    scene_expect(waiting, "S216", "/dir: shell client error: ");
+    scene_expect(answer, NULL, "\"stopped\":true");
+    scene_close();
+}
+END_TEST
+
+/* The idle clock is the deadline of what has none: only a beginning and an end wind it. */
+START_TEST(test_never_answered_ends_with_the_idle_sandbox)
+{
+    uint64_t answer;
+
+    scene_open("");
+    machine = scene_create(",\"idle_timeout_secs\":60", id);
+    answer = fs("fs::ls", ",\"path\":\"/dir\"");
+    (void)fake_guest_call(machine->guest, GUEST_fs_ls);
+    scene_pass(59000);
+    ck_assert(scene_unanswered(answer));
+    scene_pass(15000);
+    scene_expect(answer, "S216", "/dir: shell client error: ");
+    scene_close();
+}
+END_TEST
+
+/* Bytes that came with the request are its own until the guest has them. */
+START_TEST(test_cancelled_write)
+{
+    enum { SIZE = 600 * 1024 };
+    char *members = malloc(SIZE + 64);
+    struct guest_call *call;
+    uint64_t answer;
+
+    ck_assert_ptr_nonnull(members);
+    strcpy(members, ",\"path\":\"/big\",\"content\":\"");
+    memset(members + strlen(members), 'x', SIZE);
+    strcpy(members + strlen(",\"path\":\"/big\",\"content\":\"") + SIZE, "\"");
+    open_one();
+    machine->guest->gives_no_credit = true;
+    answer = fs("fs::write", members);
+    call = fake_guest_call(machine->guest, GUEST_fs_write);
+    scene_cancel(answer);
+    scene_heard();
+    ck_assert(scene_unanswered(answer));
+    fake_guest_frame(
+        machine->guest,
+        &(struct agent_frame){ .kind = AGENT_FRAME_CREDIT, .id = call->id, .credit = SIZE });
+    scene_expect(answer, "S216", "/big: its caller is gone");
+    TURN_UNTIL(fixture.loop, call->input_ended);
+    ck_assert_uint_eq(call->input.size, SIZE);
+    ck_assert(!call->cancelled && !call->input_abort);
+    guest_call_reply(machine->guest, call,
+                     &(struct guest_fs_write_reply){ .bytes_written = SIZE });
+    free(members);
     scene_close();
 }
 END_TEST
@@ -234,4 +346,6 @@ END_TEST
 UNIT_MAIN("fs", test_what_the_guest_is_asked_and_what_comes_back,
           test_every_operation_goes_to_its_own, test_codes_of_the_guest, test_fix_parents,
           test_order_of_checks, test_unreachable, test_cancelled_grep_stops_others_do_not,
+          test_cancelled_ahead_of_the_guest, test_never_answered,
+          test_never_answered_ends_with_the_idle_sandbox, test_cancelled_write,
           test_list_that_fits_in_no_message, test_hundreds_at_once)
