@@ -109,7 +109,7 @@ static int put_pairs(const struct args *args, struct buf *to, struct buf *ret_er
     return result;
 }
 
-/* A member of --json that a pair replaces. */
+/* A member of the payload that a pair replaces. */
 static bool is_replaced(const struct args *args, struct span raw_key)
 {
     for (size_t i = 0; i < args->pair_count; i++) {
@@ -145,22 +145,23 @@ static int put_base(const struct args *args, struct span base, struct buf *to)
 static int read_base(const struct args *args, struct span *ret_base, struct buf *ret_error)
 {
     size_t offset = 0;
-    int result = json_scan(args->json, strlen(args->json), ret_base, &offset);
+    int result = json_scan(args->json.data, args->json.size, ret_base, &offset);
 
     if (result == -E2BIG)
-        return complain(ret_error, "--json nests deeper than %d", JSON_DEPTH_MAX);
+        return complain(ret_error, "%s nests deeper than %d", args->source, JSON_DEPTH_MAX);
     if (result < 0)
-        return complain(ret_error, "--json is no JSON: it goes wrong at position %zu",
+        return complain(ret_error, "%s is no JSON: it goes wrong at position %zu", args->source,
                         offset + 1);
     if (args->pair_count > 0 && json_kind(*ret_base) != JSON_OBJECT)
-        return complain(ret_error, "--json must be an object when there are KEY=VALUE words");
+        return complain(ret_error, "%s must be an object when there are KEY=VALUE words",
+                        args->source);
     return 0;
 }
 
 int args_payload(const struct args *args, struct buf *ret_payload, struct buf *ret_error)
 {
     struct span base = { 0 };
-    int result = args->json ? read_base(args, &base, ret_error) : 0;
+    int result = args->json.data ? read_base(args, &base, ret_error) : 0;
 
     if (result < 0)
         return result;

@@ -7,7 +7,8 @@
 
 struct args {
     const char *function; /* "sandbox::fs::ls": the table is looked up behind the first `::` */
-    const char *json;     /* --json, or NULL */
+    struct span json;     /* the payload; no data: there is none */
+    const char *source;   /* where that is from, for messages: "--json" */
     char *const *pairs;   /* KEY=VALUE */
     size_t pair_count;
 };

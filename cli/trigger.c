@@ -10,6 +10,7 @@
 #include "hint.h"
 #include "json_scan.h"
 #include "output.h"
+#include "payload_input.h"
 
 #define HELP_TIMEOUT_MS 3000u
 
@@ -97,24 +98,45 @@ static int call(struct client *client, const struct client_request *request,
     return code;
 }
 
-static int make_payload(const struct trigger_options *options, const struct option_rest *rest,
-                        struct buf *ret_payload)
+static int put_payload(const struct args *args, struct buf *ret_payload)
 {
     _cleanup_(buf_done)
     struct buf error = { 0 };
-    struct args args = {
-        .function = rest->words[0],
-        .json = options->json,
-        .pairs = rest->words + 1,
-        .pair_count = rest->word_count - 1,
-    };
-    int result = args_payload(&args, ret_payload, &error);
+    int result = args_payload(args, ret_payload, &error);
 
     if (result == 0) {
-        hint_fields(&args);
+        hint_fields(args);
         return EXIT_CODE_DONE;
     }
     return complain(error.size > 0 ? buf_text(&error) : strerror(-result));
+}
+
+static int make_payload(const struct command_line *line, struct buf *ret_payload)
+{
+    const struct trigger_options *options = line->options;
+    _cleanup_(buf_done)
+    struct buf input = { 0 };
+    _cleanup_(buf_done)
+    struct buf source = { 0 };
+    struct args args = {
+        .function = line->rest.words[0],
+        .json = span_of_text(options->json),
+        .source = "--json",
+        .pairs = line->rest.words + 1,
+        .pair_count = line->rest.word_count - 1,
+    };
+    int code = EXIT_CODE_DONE;
+
+    if (!options->json || !payload_input_is(options->json))
+        return put_payload(&args, ret_payload);
+    code = payload_input_read(line->client, options->json, options->timeout_ms.value, &input);
+    if (code != EXIT_CODE_DONE)
+        return code;
+    if (buf_printf(&source, "--json %s", options->json) < 0 || !buf_text(&input))
+        return complain(strerror(ENOMEM));
+    args.json = (struct span){ buf_text(&input), input.size };
+    args.source = buf_text(&source);
+    return put_payload(&args, ret_payload);
 }
 
 static int run_trigger(const struct command_line *line)
@@ -126,7 +148,7 @@ static int run_trigger(const struct command_line *line)
         .function = line->rest.words[0],
         .name_space = options->name_space,
     };
-    int code = make_payload(options, &line->rest, &payload);
+    int code = make_payload(line, &payload);
 
     if (code != EXIT_CODE_DONE)
         return code;
@@ -149,7 +171,7 @@ static const struct option_row rows[] = {
       .kind = OPTION_TEXT,
       .offset = offsetof(struct trigger_options, json),
       .value = "JSON",
-      .text = "the payload, or what the pairs are added to",
+      .text = "the payload, or what the pairs are added to; @FILE: of a file, -: of stdin",
       .any_bytes = true },
     { .name = "timeout-ms",
       .kind = OPTION_NUMBER,
@@ -178,6 +200,7 @@ const struct command command_trigger = {
         "III_AUTH_TOKEN holds the bearer token, if the router wants one.\n"
         "\n"
         "  iii trigger sandbox::run image=python lang=python code='print(2+2)'\n"
+        "  iii trigger sandbox::exec --json @call.json sandbox_id=$SB\n"
         "  iii trigger sandbox::fs::write -h\n",
     .words = { { .name = "FUNCTION", .kind = WORD_FUNCTION },
                { .name = "KEY=VALUE", .kind = WORD_FIELD, .repeated = true } },

@@ -2,15 +2,12 @@
 #include "whole_input.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <unistd.h>
 
-#include "sandbox_call.h"
 #include "source.h"
-#include "tables.h"
 
 struct whole_input {
     const struct client *client;
+    const struct whole_input_spec *spec;
     struct buf *to;
     bool at_end;
     int error; /* -errno; -EFBIG: beyond the limit */
@@ -20,7 +17,7 @@ static bool on_data(void *ctx, const uint8_t *data, size_t size)
 {
     struct whole_input *input = ctx;
 
-    if (input->to->size + size > LIMIT_INLINE_BYTES)
+    if (input->to->size + size > input->spec->max_bytes)
         input->error = -EFBIG;
     else
         input->error = buf_append(input->to, data, size);
@@ -44,29 +41,14 @@ static bool is_over(const void *ctx)
     return input->at_end || input->error < 0;
 }
 
-static int conclude(const struct client *client, const struct whole_input *input,
-                    enum client_outcome outcome, uint64_t wait_ms)
+enum client_outcome whole_input_read(struct client *client, const struct whole_input_spec *spec,
+                                     struct buf *to, int *ret_error)
 {
-    if (outcome == CLIENT_TIMED_OUT)
-        return sandbox_complain("stdin did not end within %" PRIu64 " ms", wait_ms);
-    if (outcome != CLIENT_ANSWERED)
-        return sandbox_outcome(client, NULL, outcome, "sandbox::exec", wait_ms);
-    if (input->error == -EFBIG)
-        return sandbox_complain("stdin is larger than %d MiB, and this adapter takes no more; "
-                                "`iii sandbox upload` moves files of any size",
-                                LIMIT_INLINE_BYTES / 1024 / 1024);
-    if (input->error < 0)
-        return sandbox_complain("stdin: %s", strerror(-input->error));
-    return EXIT_CODE_DONE;
-}
-
-int whole_input_read(struct client *client, uint64_t wait_ms, struct buf *to)
-{
-    uint64_t deadline_ms = client_now_ms(client) + wait_ms;
-    struct whole_input input = { .client = client, .to = to };
+    uint64_t deadline_ms = client_now_ms(client) + spec->wait_ms;
+    struct whole_input input = { .client = client, .spec = spec, .to = to };
     struct source source = {
         .loop = client->loop,
-        .fd = STDIN_FILENO,
+        .fd = spec->fd,
         .data = on_data,
         .ended = on_ended,
         .ctx = &input,
@@ -74,10 +56,9 @@ int whole_input_read(struct client *client, uint64_t wait_ms, struct buf *to)
     enum client_outcome outcome = CLIENT_ANSWERED;
     int result = source_begin(&source);
 
-    if (result < 0)
-        return sandbox_complain("stdin: %s", strerror(-result));
-    if (!is_over(&input))
+    if (result == 0 && !is_over(&input))
         outcome = client_wait_for(client, is_over, &input, deadline_ms, false);
     source_done(&source);
-    return conclude(client, &input, outcome, wait_ms);
+    *ret_error = result < 0 ? result : input.error;
+    return outcome;
 }

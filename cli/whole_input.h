@@ -1,8 +1,16 @@
-/* whole_input.h - our stdin to its end, for an adapter that takes it only as a whole. */
+/* whole_input.h - a descriptor to its end: what is only of use as a whole. */
 #pragma once
 
 #include "client.h"
 
-/* Appends it. EXIT_CODE_DONE, or the exit code after saying why: it is larger than
- * LIMIT_INLINE_BYTES, does not end within WAIT_MS, cannot be read, or a signal came. */
-int whole_input_read(struct client *client, uint64_t wait_ms, struct buf *to);
+struct whole_input_spec {
+    int fd; /* borrowed */
+    size_t max_bytes;
+    uint64_t wait_ms; /* for its end */
+};
+
+/* Appends it to TO. CLIENT_ANSWERED: *RET_ERROR is 0, -EFBIG beyond the limit, or -errno of
+ * what went wrong. Else it is not at its end: CLIENT_TIMED_OUT, CLIENT_INTERRUPTED,
+ * CLIENT_LOST. */
+enum client_outcome whole_input_read(struct client *client, const struct whole_input_spec *spec,
+                                     struct buf *to, int *ret_error);

@@ -62,6 +62,19 @@ run 1 "a word without =" iii trigger sandbox::list word
 like "it is quoted" "$err" '^Error: .*"word"'
 run 1 "bad JSON" iii trigger sandbox::list --json '{"a":}'
 like "with its position" "$err" "position 6"
+echo '{"a":}' >"$work/bad.json"
+run 1 "bad JSON of a file" iii trigger sandbox::list --json "@$work/bad.json"
+like "with file and position" "$err" "^Error: --json @$work/bad.json is no JSON: .*position 6"
+run 1 "no such file" iii trigger sandbox::list --json "@$work/none"
+is "it is named" "$err" "Error: --json @$work/none: No such file or directory"
+truncate -s 16M "$work/large"
+run 1 "a file that no message has room for" iii trigger sandbox::list --json "@$work/large"
+like "file and limit are named" "$err" "^Error: --json @$work/large: it is larger than 16711680 bytes"
+run 1 "a stdin that no message has room for" iii trigger sandbox::list --json - <"$work/large"
+like "the limit is named" "$err" "^Error: --json -: it is larger than 16711680 bytes"
+mkfifo "$work/pipe"
+run 1 "a stdin that does not end" iii trigger sandbox::list --json - --timeout-ms 300 <>"$work/pipe"
+is "the time is named" "$err" "Error: --json -: it did not end within 300 ms"
 run 1 "no router there" iii trigger sandbox::list --port 1
 like "it is asked for" "$err" "localhost port 1.*does the router run there"
 
@@ -70,6 +83,21 @@ run 0 "a call" iii call sandbox::list
 is "the result" "$out" "[]"
 run 0 "over IPv6" iii trigger sandbox::list --address ::1
 run 0 "over IPv6, in brackets" iii trigger sandbox::list --address '[::1]'
+{
+    printf '{"image":"none","lang":"shell","code":"'
+    head -c 1000000 /dev/zero | tr '\0' '#'
+    printf '\\necho large"}'
+} >"$work/large.json"
+run 0 "a payload of a file" iii trigger sandbox::run image=python --json "@$work/large.json"
+is "it is all there" "$(jq -r .stdout <<<"$out")" large
+run 0 "of stdin" iii trigger sandbox::run image=python --json - <"$work/large.json"
+is "it is all there" "$(jq -r .stdout <<<"$out")" large
+run 0 "of stdin, a pipe" iii trigger sandbox::run image=python --json @- < <(cat "$work/large.json")
+is "it is all there" "$(jq -r .stdout <<<"$out")" large
+run 0 "of another pipe" iii trigger sandbox::run image=python --json @<(cat "$work/large.json")
+is "it is all there" "$(jq -r .stdout <<<"$out")" large
+run 1 "a text that holds the same signs" iii trigger sandbox::stop --json '{"sandbox_id":"@-"}'
+like "is a text" "$(sed 's/^Error: //' "$work/err" | jq -r .message)" '@-'
 run 1 "an error of the adapter" iii trigger sandbox::stop sandbox_id=nonsense
 is "nothing on stdout" "$out" ""
 is "the envelope on stderr" "$(sed 's/^Error: //' "$work/err" | jq -r .code)" S001

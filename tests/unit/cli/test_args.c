@@ -18,7 +18,8 @@ static void check_case(const struct args_case *given)
 {
     struct args args = {
         .function = given->function,
-        .json = given->json,
+        .json = span_of_text(given->json),
+        .source = "--json",
         .pairs = given->pairs,
     };
     struct buf payload = { 0 }, error = { 0 };
