@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "turn.h"
@@ -140,7 +141,31 @@ START_TEST(test_run_and_stop)
 }
 END_TEST
 
-/* Timers. */
+/* Timers. They count from their arming, which takes time too on a busy machine: the clock
+ * stands still meanwhile, so that the plan alone says what is due first. */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+
+static struct timespec held; /* zero: the clock runs */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+    if (clock != CLOCK_MONOTONIC || held.tv_sec == 0)
+        return __real_clock_gettime(clock, time);
+    *time = held;
+    return 0;
+}
+
+static void hold_clock(void)
+{
+    ck_assert_int_eq(__real_clock_gettime(CLOCK_MONOTONIC, &held), 0);
+}
+
+static void let_clock_run(void)
+{
+    held = (struct timespec){ 0 };
+}
 
 static struct loop_timer *timers[3];
 
@@ -173,6 +198,7 @@ START_TEST(test_timer_order)
 
     setup();
     start = loop_now_ms(loop);
+    hold_clock();
     for (size_t i = 0; i < ARRAY_SIZE(plan); i++) {
         ck_assert_int_eq(loop_timer_new(loop, note_letter, (void *)plan[i].letter, &all[i]), 0);
         ck_assert(!loop_timer_armed(all[i]));
@@ -181,6 +207,7 @@ START_TEST(test_timer_order)
     }
     loop_timer_disarm(all[4]);
     loop_timer_disarm(all[4]);
+    let_clock_run();
     TURN_UNTIL(loop, strlen(order) == 5);
     ck_assert_str_eq(order, "abcde");
     ck_assert_uint_ge(loop_now_ms(loop), start + 30);
@@ -198,9 +225,11 @@ START_TEST(test_timer_frees)
     ck_assert_int_eq(loop_timer_new(loop, free_own_timer, NULL, &timers[0]), 0);
     ck_assert_int_eq(loop_timer_new(loop, free_other_timer, NULL, &timers[1]), 0);
     ck_assert_int_eq(loop_timer_new(loop, note_letter, "x", &timers[2]), 0);
+    hold_clock();
     for (size_t i = 0; i < 3; i++)
         loop_timer_arm(timers[i], 1);
-    turn_for(loop, 10);
+    let_clock_run();
+    TURN_UNTIL(loop, order[0]);
     ck_assert_str_eq(order, "fo"); /* the third was due in the same turn */
     loop_timer_free(timers[1]);
     loop_free(loop);
@@ -249,13 +278,15 @@ START_TEST(test_timer_heap)
     setup();
     for (size_t i = 0; i < MANY; i++)
         ck_assert_int_eq(loop_timer_new(loop, check_delay, &delays[i], &all[i]), 0);
+    hold_clock();
     for (size_t i = 0; i < 2 * MANY; i++) {
         random = random * 1664525u + 1013904223u;
-        delays[i % MANY] = (random >> 16) % 4 * 40; /* far apart: arming takes time too */
+        delays[i % MANY] = (random >> 16) % 4 * 40;
         loop_timer_arm(all[i % MANY], delays[i % MANY]);
     }
     for (size_t i = 0; i < MANY; i += 3, expected--)
         loop_timer_disarm(all[i]);
+    let_clock_run();
     TURN_UNTIL(loop, fired == expected);
     for (size_t i = 0; i < MANY; i++)
         loop_timer_free(all[i]);
