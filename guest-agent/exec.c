@@ -182,7 +182,8 @@ static void exec_send_error(struct serve *serve, uint64_t id, const char *progra
     struct sandbox_error err = { 0 };
 
     (void)sandbox_error_set(&err, S300, "%s could not be started: %s", program,
-                            strerror(error));
+                            error == EAGAIN ? "this sandbox has all the processes it may have"
+                                            : strerror(error));
     serve_queued(serve, frames_error(serve_queue(serve), id, &err));
     sandbox_error_done(&err);
 }

@@ -10,12 +10,14 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "devices.h"
 #include "log.h"
 #include "network.h"
+#include "programs.h"
 
 #define DEVICE_TIMEOUT_MS 20000
 #define PORT_NAME "agent"
@@ -273,12 +275,22 @@ static int prepare(int *ret_fd)
     return 0;
 }
 
+static uint64_t memory_bytes(void)
+{
+    struct sysinfo info;
+
+    return sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit : 0;
+}
+
 _Noreturn void init_machine(init_run_fn run)
 {
     int fd = -1;
 
     if (prepare(&fd) == 0)
-        (void)run(fd, open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+        (void)run(fd,
+                  programs_open(open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                memory_bytes()),
+                  true);
     (void)reboot(RB_POWER_OFF);
     (void)reboot(RB_AUTOBOOT); /* where nothing can cut the power; QEMU runs with -no-reboot */
     for (;;)

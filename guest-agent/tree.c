@@ -54,8 +54,9 @@ int tree_start(struct trees *trees, const struct spawn *spawn, const struct tree
     ret_failure->step = SPAWN_SETUP;
     if (trees->cgroup_fd >= 0)
         result = tree_cgroup_start(trees, spawn, ret_tree, ret_failure);
-    /* Programs are root and may spoil the cgroups, but only for themselves. */
-    if (result < 0 && ret_failure->step == SPAWN_SETUP)
+    /* Programs are root and may spoil the cgroups, but only for themselves. With as many
+     * processes as they may have, there is no other place for one more. */
+    if (result < 0 && ret_failure->step == SPAWN_SETUP && ret_failure->error != EAGAIN)
         result = tree_keeper_start(trees, spawn, ret_tree, ret_failure);
     if (result < 0)
         return -1;

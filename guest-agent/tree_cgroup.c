@@ -208,7 +208,7 @@ int tree_cgroup_start(struct trees *trees, const struct spawn *spawn, struct tre
     }
     inside.cgroup_fd = cgroup->folder_fd;
     pid = spawn_program(&inside, ret_failure);
-    if (pid < 0 && ret_failure->step == SPAWN_SETUP)
+    if (pid < 0 && ret_failure->step == SPAWN_SETUP && ret_failure->error != EAGAIN)
         cgroup_free(cgroup); /* a program removed or changed it, not to be used again */
     else if (pid < 0)
         cgroup_settle(cgroup);

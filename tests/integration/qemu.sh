@@ -27,6 +27,40 @@ if [ "$(iii trigger sandbox::adapter::info | jq -r .info.acceleration)" = tcg ];
     is "emulated programs lie at the same addresses each time" "$(layout)" "$(layout)"
 fi
 
+# shellcheck disable=SC2317 # called through eventually
+in_flight() { iii trigger sandbox::list | jq -e '.[0].exec_in_flight == 1' >/dev/null; }
+
+# Whatever programs do, the agent answers: their processes are counted, and half of the processor is its own.
+limit=$(exec_in "$first" 'cat /sys/fs/cgroup/programs/pids.max' | jq -r .stdout)
+threads=$(jq -n --arg id "$first" '{sandbox_id: $id, argv: ["python3", "-c", "
+import os, threading, time
+threading.stack_size(65536)
+count = 0
+try:
+    while count < 5000:
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+        count += 1
+except RuntimeError as error:
+    print(count, str(error), flush=True)
+os._exit(0)"]}' | iii trigger sandbox::exec --json "$(cat)" | jq -r .stdout)
+like "a program that starts threads without end is told no" "$threads" "can't start new thread"
+ok "at the limit of the sandbox" test "$((limit - ${threads%% *}))" -le 4
+# The second also wants all of the processor.
+for bomb in 'b() { b | b & }; b; sleep 60' 'for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; b() { b | b & }; b; wait'; do
+    iii trigger sandbox::exec "sandbox_id=$first" cmd=sh "args=$(jq -n --arg bomb "$bomb" '["-c", $bomb]')" \
+        timeout_ms=4000 2>"$work/bomb" &
+    call=$!
+    ok "a fork bomb is under way" eventually 10 in_flight
+    refused=0
+    while kill -0 "$call" 2>/dev/null; do
+        iii trigger sandbox::fs::stat "sandbox_id=$first" path=/ >/dev/null 2>&1 || refused=$((refused + 1))
+    done
+    wait "$call"
+    is "each file call beside it is answered" "$refused" 0
+    like "it ends at its timeout" "$(cat "$work/bomb")" '"code": "S200"'
+    is "with all of its processes" "$(exec_in "$first" 'cat /sys/fs/cgroup/programs/pids.current' | jq -r '.stdout | tonumber < 5')" true
+done
+
 # The command line: output as it comes, since the program waits for an answer to its first line.
 mkfifo "$work/in" "$work/seen"
 iii sandbox run python --memory 256 -- python3 -c 'print("ready", flush=True); print("got", input()); exit(5)' \
@@ -54,8 +88,6 @@ is "without capabilities" "$(awk '/^CapEff:/ { print $2 }' "/proc/$qemu/status")
 # kill -9 of the VM under an exec: a named error within 5 s, and list is right.
 iii trigger sandbox::exec "sandbox_id=$first" 'cmd=sleep 60' 2>"$work/killed" &
 call=$!
-# shellcheck disable=SC2317 # called through eventually
-in_flight() { iii trigger sandbox::list | jq -e '.[0].exec_in_flight == 1' >/dev/null; }
 ok "an exec is under way" eventually 10 in_flight
 began=$SECONDS
 kill -9 "$qemu"
@@ -82,6 +114,8 @@ is "list is empty" "$(iii trigger sandbox::list)" "[]"
 # A clean stop ends everything.
 third=$(iii sandbox create python)
 like "it boots again" "$third" '^[0-9a-f-]{36}$'
+iii trigger sandbox::exec "sandbox_id=$third" cmd=sh 'args=["-c", "echo 0 > /sys/fs/cgroup/programs/pids.max"]' >/dev/null
+like "a program beyond the limit is refused by name" "$(exec_in "$third" true 2>&1)" 'all the processes it may have'
 everything=$(descendants "$router_pid")
 stop_router
 # shellcheck disable=SC2086
