@@ -68,9 +68,11 @@ static int add_machine(const struct qemu_args_spec *spec, struct text_list *to)
 
 static int add_processor(const struct qemu_args_spec *spec, struct text_list *to)
 {
-    /* TCG runs `rep movsb` a byte at a time, and a guest that sees ERMS or FSRM copies so. */
+    /* TCG runs `rep movsb` a byte at a time, and a guest that sees ERMS or FSRM copies so. The
+     * others make each fault, access to a program's memory or change of programs dearer, and
+     * separate nothing here. */
     static const char *const models[] = {
-        [ACCEL_TCG] = "max,-erms,-fsrm",
+        [ACCEL_TCG] = "max,-erms,-fsrm,-la57,-smap,-smep,-pku",
         [ACCEL_KVM] = "host",
     };
     static_assert(ARRAY_SIZE(models) == ACCEL_KIND_MAX, "a model for each kind");

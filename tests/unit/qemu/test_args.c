@@ -50,7 +50,7 @@ START_TEST(test_cold)
                      "microvm,acpi=on,ioapic2=off,usb=off,isa-serial=on");
     ck_assert_str_eq(value(&list, "-m", 0), "256M");
     ck_assert_str_eq(value(&list, "-smp", 0), "1");
-    ck_assert_str_eq(value(&list, "-cpu", 0), "max,-erms,-fsrm");
+    ck_assert_str_eq(value(&list, "-cpu", 0), "max,-erms,-fsrm,-la57,-smap,-smep,-pku");
     ck_assert_str_eq(value(&list, "-accel", 0), "tcg,thread=single,tb-size=32");
     ck_assert_str_eq(value(&list, "-kernel", 0), "/proc/self/fd/7");
     ck_assert_str_eq(value(&list, "-initrd", 0), "/proc/self/fd/8");
