@@ -189,16 +189,13 @@ static int managed_spawn(struct managed *managed, int output_fd)
     };
     char **environment;
     pid_t pid;
-    int pidfd;
     int result = program_environment(supervise->url, router->settings->path, &environment);
 
     if (result < 0)
         return result;
     spec.environment = (const char *const *)environment;
-    result = proc_spawn(&spec, &pid, &pidfd);
+    result = loop_spawn(router->loop, &spec, on_ended, managed, &pid, &managed->child);
     program_free(environment);
-    if (result == 0)
-        result = loop_child_new(router->loop, pid, pidfd, on_ended, managed, &managed->child);
     if (result == 0)
         log_event(LOG_INFO, "adapter_started", log_text("adapter", managed->name),
                   log_text("program", managed->argv[0]), log_int("pid", pid));

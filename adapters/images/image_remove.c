@@ -9,7 +9,6 @@
 #include "codec.h"
 #include "image_lock.h"
 #include "log.h"
-#include "proc.h"
 
 #define LEFTOVERS_MAX 256 /* in one go; the next install takes the rest */
 
@@ -46,18 +45,15 @@ static int removal_start(struct loop *loop, struct image_removal *removal,
     static const char *const options[] = { "rm", "-rf", "--one-file-system", "--" };
     size_t count = ARRAY_SIZE(options);
     _cleanup_free_ const char **argv = calloc(count + paths->count + 1, sizeof(*argv));
-    pid_t pid;
-    int pidfd, ret;
 
     if (!argv)
         return -ENOMEM;
     memcpy(argv, options, sizeof(options));
     for (size_t i = 0; i < paths->count; i++)
         argv[count++] = paths->items[i];
-    ret = proc_spawn(&(struct proc_spec){ .program = "rm", .argv = argv, .new_session = true },
-                     &pid, &pidfd);
-    return ret < 0 ? ret
-                   : loop_child_new(loop, pid, pidfd, on_removed, removal, &removal->child);
+    return loop_spawn(loop,
+                      &(struct proc_spec){ .program = "rm", .argv = argv, .new_session = true },
+                      on_removed, removal, NULL, &removal->child);
 }
 
 int image_remove(struct loop *loop, const struct text_list *paths, struct list *all,

@@ -222,7 +222,7 @@ static int boot_files_spawn(struct boot_files *files, const char *program, const
     const char *argv[16] = { program, "--cache",   files->directory, "--agent",
                              agent,   "--disk-mb", disk_mb };
     size_t count = 7;
-    int pipe_fds[2], pidfd, result;
+    int pipe_fds[2], result;
 
     (void)snprintf(disk_mb, sizeof(disk_mb), "%u", files->disk_mb);
     if (settings->kernel) {
@@ -239,15 +239,14 @@ static int boot_files_spawn(struct boot_files *files, const char *program, const
     their_fd = pipe_fds[1];
     const struct proc_fd fds[] = { { their_fd, 1 }, { their_fd, 2 } };
 
-    result = proc_spawn(&(struct proc_spec){ .program = program,
+    result = loop_spawn(files->loop,
+                        &(struct proc_spec){ .program = program,
                                              .argv = argv,
                                              .fds = fds,
                                              .fd_count = ARRAY_SIZE(fds),
                                              .new_session = true,
                                              .die_with_parent = true },
-                        &files->pid, &pidfd);
-    if (result == 0)
-        result = loop_child_new(files->loop, files->pid, pidfd, on_ended, files, &files->child);
+                        on_ended, files, &files->pid, &files->child);
     if (result == 0)
         result = loop_io_new(files->loop, files->output_fd, EPOLLIN, on_output, files,
                              &files->io);

@@ -171,16 +171,14 @@ static void spawn(struct router_process *router, const struct router_process_opt
                               .fds = fds,
                               .fd_count = ARRAY_SIZE(fds),
                               .die_with_parent = true };
-    int pidfd;
 
     (void)snprintf(program, sizeof(program), "%s/sandbox-router", getenv("SANDBOX_BIN"));
     if (options->program)
         spec.program = options->program;
-    ck_assert_int_eq(proc_spawn(&spec, &router->pid, &pidfd), 0);
+    ck_assert_int_eq(
+        loop_spawn(router->loop, &spec, on_ended, router, &router->pid, &router->child), 0);
     closep(&ready);
     closep(&log);
-    ck_assert_int_eq(
-        loop_child_new(router->loop, router->pid, pidfd, on_ended, router, &router->child), 0);
 }
 
 struct router_process *router_process_start(struct loop *loop, const char *sandbox)

@@ -351,11 +351,8 @@ static void spawn_child(struct loop *loop, const char *command, struct ended *en
 {
     const char *const argv[] = { "sh", "-c", command, NULL };
     struct proc_spec spec = { .program = "sh", .argv = argv };
-    pid_t pid;
-    int pidfd;
 
-    ck_assert_int_eq(proc_spawn(&spec, &pid, &pidfd), 0);
-    ck_assert_int_eq(loop_child_new(loop, pid, pidfd, on_ended, ended, &ended->child), 0);
+    ck_assert_int_eq(loop_spawn(loop, &spec, on_ended, ended, NULL, &ended->child), 0);
 }
 
 START_TEST(test_children)
