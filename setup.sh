@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what iii-sandbox needs on Debian 12 or 13. Idempotent: what is there is skipped.
-#   ./setup.sh run     to build and run
+#   ./setup.sh run     to build, run and make the Debian package
 #   ./setup.sh         the same and what the tests need
 # This is the one list of packages.
 set -euo pipefail
@@ -12,6 +12,7 @@ run_packages=(
     qemu-system-x86 bubblewrap
     mmdebstrap skopeo umoci erofs-utils e2fsprogs cpio zstd xz-utils mount
     python3-minimal jq
+    file
 )
 test_packages=(
     clang llvm libclang-rt-dev clang-format clang-tidy
