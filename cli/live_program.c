@@ -6,7 +6,6 @@
 
 #include "json_scan.h"
 #include "live_input.h"
-#include "output.h"
 #include "program_output.h"
 #include "sandbox_call.h"
 #include "sink.h"
@@ -63,18 +62,6 @@ bool live_program_possible(struct client *client)
 
 /* The streams. */
 
-static void take_text(struct live_stream *stream, struct span text)
-{
-    _cleanup_(buf_done)
-    struct buf error = { 0 };
-    struct span value;
-
-    if (json_scan(text.data, text.size, &value, NULL) < 0 || json_kind(value) != JSON_OBJECT)
-        return;
-    if (output_member_text(value, "error", &error) == 0 && error.size > 0 && buf_text(&error))
-        transfer_fail(&stream->transfer, "%s", buf_text(&error));
-}
-
 static void fail_to_write(struct live_stream *stream, int error)
 {
     transfer_fail(&stream->transfer, "cannot write the program's output: %s", strerror(-error));
@@ -86,7 +73,7 @@ static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size
     int result;
 
     if (is_text) {
-        take_text(stream, (struct span){ (const char *)data, size });
+        transfer_take_text(&stream->transfer, (struct span){ (const char *)data, size });
         return;
     }
     if (stream->sink.fd >= 0)

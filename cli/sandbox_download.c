@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "json_scan.h"
-#include "output.h"
 #include "progress.h"
 #include "sandbox.h"
 #include "sandbox_call.h"
@@ -85,19 +84,6 @@ static int settle_local(struct download *download, bool complete)
 
 /* The channel. */
 
-/* {"error": "S218: …"}, ahead of the close frame. Other texts are not the file's. */
-static void take_text(struct download *download, struct span text)
-{
-    _cleanup_(buf_done)
-    struct buf error = { 0 };
-    struct span value;
-
-    if (json_scan(text.data, text.size, &value, NULL) < 0 || json_kind(value) != JSON_OBJECT)
-        return;
-    if (output_member_text(value, "error", &error) == 0 && error.size > 0 && buf_text(&error))
-        transfer_fail(&download->transfer, "%s", buf_text(&error));
-}
-
 /* While nobody reads what we write, nothing is taken. */
 static void hold(struct download *download, bool held)
 {
@@ -127,7 +113,7 @@ static void on_message(void *ctx, bool is_text, const uint8_t *data, size_t size
     int result;
 
     if (is_text) {
-        take_text(download, (struct span){ (const char *)data, size });
+        transfer_take_text(&download->transfer, (struct span){ (const char *)data, size });
         return;
     }
     result = sink_write(&download->sink, data, size);

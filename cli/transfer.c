@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "http.h"
+#include "json_scan.h"
 #include "output.h"
 
 static int write_path(struct span ref, bool writes, struct buf *ret_path)
@@ -65,6 +66,18 @@ void transfer_fail(struct transfer *transfer, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(transfer->why, sizeof(transfer->why), format, arguments); /* cut is fine */
     va_end(arguments);
+}
+
+void transfer_take_text(struct transfer *transfer, struct span text)
+{
+    _cleanup_(buf_done)
+    struct buf error = { 0 };
+    struct span value;
+
+    if (json_scan(text.data, text.size, &value, NULL) < 0 || json_kind(value) != JSON_OBJECT)
+        return;
+    if (output_member_text(value, "error", &error) == 0 && error.size > 0 && buf_text(&error))
+        transfer_fail(transfer, "%s", buf_text(&error));
 }
 
 struct wait {

@@ -25,6 +25,9 @@ int transfer_open(struct transfer *transfer, struct span ref, bool writes,
 void transfer_moved(struct transfer *transfer, size_t bytes);
 /* The first failure counts. */
 void transfer_fail(struct transfer *transfer, const char *format, ...) _printf_(2, 3);
+/* A text ahead of the close frame: of {"error": "S218: …"} is the failure, others say nothing.
+ */
+void transfer_take_text(struct transfer *transfer, struct span text);
 
 /* Turns the loop until DONE, a failure, a signal, or TRANSFER_IDLE_MS without a byte (a
  * failure). */
