@@ -12,13 +12,21 @@ struct unit_test {
     int rows;
 };
 
-static inline int unit_run_rows(const char *name, const struct unit_test *tests, size_t count)
+/* What each test begins and ends with; both NULL: nothing. */
+struct unit_scene {
+    void (*open)(void);
+    void (*close)(void);
+};
+
+static inline int unit_run_in(struct unit_scene scene, const char *name,
+                              const struct unit_test *tests, size_t count)
 {
     Suite *suite = suite_create(name);
     TCase *test_case = tcase_create(name);
     SRunner *runner = srunner_create(suite);
     int failed;
 
+    tcase_add_checked_fixture(test_case, scene.open, scene.close);
     for (size_t i = 0; i < count; i++) {
         if (tests[i].rows > 0)
             tcase_add_loop_test(test_case, tests[i].test, 0, tests[i].rows);
@@ -34,7 +42,8 @@ static inline int unit_run_rows(const char *name, const struct unit_test *tests,
 
 #define UNIT_MAX 64
 
-static inline int unit_run(const char *name, const TTest *const *tests, size_t count)
+static inline int unit_run_plain(struct unit_scene scene, const char *name,
+                                 const TTest *const *tests, size_t count)
 {
     struct unit_test rows[UNIT_MAX] = { 0 };
 
@@ -42,7 +51,12 @@ static inline int unit_run(const char *name, const TTest *const *tests, size_t c
         return EXIT_FAILURE;
     for (size_t i = 0; i < count; i++)
         rows[i].test = tests[i];
-    return unit_run_rows(name, rows, count);
+    return unit_run_in(scene, name, rows, count);
+}
+
+static inline int unit_run(const char *name, const TTest *const *tests, size_t count)
+{
+    return unit_run_plain((struct unit_scene){ NULL, NULL }, name, tests, count);
 }
 
 /* UNIT_MAIN("buf", test_append, test_limit) */
@@ -51,6 +65,15 @@ static inline int unit_run(const char *name, const TTest *const *tests, size_t c
     {                                                                                          \
         const TTest *const tests[] = { __VA_ARGS__ };                                          \
         return unit_run(name, tests, sizeof(tests) / sizeof(tests[0]));                        \
+    }
+
+/* UNIT_MAIN_IN(fixture_open, fixture_close, "fs", test_read, test_write) */
+#define UNIT_MAIN_IN(open, close, name, ...)                                                   \
+    int main(void)                                                                             \
+    {                                                                                          \
+        const TTest *const tests[] = { __VA_ARGS__ };                                          \
+        return unit_run_plain((struct unit_scene){ open, close }, name, tests,                 \
+                              sizeof(tests) / sizeof(tests[0]));                               \
     }
 
 /* UNIT_MAIN_ROWS("source", UNIT_TEST(test_kinds), UNIT_ROWS(test_bad, bad_texts)) */
@@ -66,5 +89,6 @@ static inline int unit_run(const char *name, const TTest *const *tests, size_t c
     int main(void)                                                                             \
     {                                                                                          \
         const struct unit_test tests[] = { __VA_ARGS__ };                                      \
-        return unit_run_rows(name, tests, sizeof(tests) / sizeof(tests[0]));                   \
+        return unit_run_in((struct unit_scene){ NULL, NULL }, name, tests,                     \
+                           sizeof(tests) / sizeof(tests[0]));                                  \
     }

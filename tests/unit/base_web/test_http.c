@@ -1,8 +1,8 @@
 /* Every refusal of the HTTP head parser, and what it finds in heads that are right. */
-#include <check.h>
 #include <errno.h>
 
 #include "http.h"
+#include "unit.h"
 
 #define GOOD "GET /a?b HTTP/1.1\r\nHost: x\r\n"
 
@@ -41,22 +41,24 @@ START_TEST(a_head_ends_at_its_empty_line)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    size_t size;
+} bare_line_ends_and_nul_are_refused_cases[] = {
+    { "GET / HTTP/1.1\n", 15 },
+    { "GET / HTTP/1.1\r\nHost: x\n\r\n", 26 },
+    { "GET / HTTP/1.1\rHost", 19 },
+    { "GET / HTTP/1.1\r\r\n", 17 },
+    { "GET /\0 HTTP/1.1\r\n\r\n", 19 },
+    { "GET / HTTP/1.1\r\n\r\r\n", 19 },
+    { "\n", 1 },
+};
+
 START_TEST(bare_line_ends_and_nul_are_refused)
 {
-    static const struct {
-        const char *text;
-        size_t size;
-    } cases[] = {
-        { "GET / HTTP/1.1\n", 15 },
-        { "GET / HTTP/1.1\r\nHost: x\n\r\n", 26 },
-        { "GET / HTTP/1.1\rHost", 19 },
-        { "GET / HTTP/1.1\r\r\n", 17 },
-        { "GET /\0 HTTP/1.1\r\n\r\n", 19 },
-        { "GET / HTTP/1.1\r\n\r\r\n", 19 },
-        { "\n", 1 },
-    };
     size_t used;
-    struct http_head head = feed(cases[_i].text, cases[_i].size, 1, &used);
+    struct http_head head = feed(bare_line_ends_and_nul_are_refused_cases[_i].text,
+                                 bare_line_ends_and_nul_are_refused_cases[_i].size, 1, &used);
 
     ck_assert_int_eq(head.state, HTTP_HEAD_MALFORMED);
     http_head_done(&head);
@@ -123,63 +125,66 @@ START_TEST(tokens_of_several_lines)
 }
 END_TEST
 
+static const char *const requests_that_are_right_texts[] = {
+    GOOD "\r\n",
+    "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: x\r\n\r\n",
+    GOOD "Content-Length: 0\r\n\r\n",
+    GOOD "Sec-WebSocket-Key: a\r\n\r\n",
+    "GET /%41 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /% HTTP/1.1\r\nHost: x\r\n\r\n",
+};
+
 START_TEST(requests_that_are_right)
 {
-    static const char *const texts[] = {
-        GOOD "\r\n",
-        "GET / HTTP/1.1\r\nHost:\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: x\r\n\r\n",
-        GOOD "Content-Length: 0\r\n\r\n",
-        GOOD "Sec-WebSocket-Key: a\r\n\r\n",
-        "GET /%41 HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /% HTTP/1.1\r\nHost: x\r\n\r\n",
-    };
     struct http_request request;
 
-    ck_assert_int_eq(parse(texts[_i], &request), 0);
+    ck_assert_int_eq(parse(requests_that_are_right_texts[_i], &request), 0);
 }
 END_TEST
 
+static const char *const requests_that_are_refused_texts[] = {
+    "\r\n",
+    "\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET / HTTP/1.1\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n",
+    "GET / HTTP/1.0\r\nHost: x\r\n\r\n",
+    "GET / HTTP/1.1 \r\nHost: x\r\n\r\n",
+    "GET / http/1.1\r\nHost: x\r\n\r\n",
+    "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
+    " GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET\t/ HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET / HTTP/1.1\r\n Host: x\r\n\r\n",
+    "G@T / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /\r\nHost: x\r\n\r\n",
+    "GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET * HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /\xC3\xA9 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "GET /\x7F HTTP/1.1\r\nHost: x\r\n\r\n",
+    GOOD "A: b\r\n c\r\n\r\n",
+    GOOD "A : b\r\n\r\n",
+    GOOD " A: b\r\n\r\n",
+    GOOD "A\r\n\r\n",
+    GOOD ": b\r\n\r\n",
+    GOOD "A: b\x01\r\n\r\n",
+    GOOD "A: b\x7F\r\n\r\n",
+    GOOD "\xC3\xA9: b\r\n\r\n",
+    GOOD "Content-Length: 1\r\n\r\n",
+    GOOD "Content-Length: 00\r\n\r\n",
+    GOOD "Content-Length:\r\n\r\n",
+    GOOD "Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
+    GOOD "Transfer-Encoding: chunked\r\n\r\n",
+    GOOD "Transfer-Encoding:\r\n\r\n",
+    GOOD "Sec-WebSocket-Key: a\r\nSec-WebSocket-Key: a\r\n\r\n",
+};
+
 START_TEST(requests_that_are_refused)
 {
-    static const char *const texts[] = {
-        "\r\n",
-        "\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET / HTTP/1.1\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n",
-        "GET / HTTP/1.0\r\nHost: x\r\n\r\n",
-        "GET / HTTP/1.1 \r\nHost: x\r\n\r\n",
-        "GET / http/1.1\r\nHost: x\r\n\r\n",
-        "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n",
-        " GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET\t/ HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET / HTTP/1.1\r\n Host: x\r\n\r\n",
-        "G@T / HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /\r\nHost: x\r\n\r\n",
-        "GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET * HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /\xC3\xA9 HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /\x7F HTTP/1.1\r\nHost: x\r\n\r\n",
-        GOOD "A: b\r\n c\r\n\r\n",
-        GOOD "A : b\r\n\r\n",
-        GOOD " A: b\r\n\r\n",
-        GOOD "A\r\n\r\n",
-        GOOD ": b\r\n\r\n",
-        GOOD "A: b\x01\r\n\r\n",
-        GOOD "A: b\x7F\r\n\r\n",
-        GOOD "\xC3\xA9: b\r\n\r\n",
-        GOOD "Content-Length: 1\r\n\r\n",
-        GOOD "Content-Length: 00\r\n\r\n",
-        GOOD "Content-Length:\r\n\r\n",
-        GOOD "Content-Length: 0\r\nContent-Length: 0\r\n\r\n",
-        GOOD "Transfer-Encoding: chunked\r\n\r\n",
-        GOOD "Transfer-Encoding:\r\n\r\n",
-        GOOD "Sec-WebSocket-Key: a\r\nSec-WebSocket-Key: a\r\n\r\n",
-    };
     struct http_request request;
 
-    ck_assert_msg(parse(texts[_i], &request) == -EBADMSG, "taken: %s", texts[_i]);
+    ck_assert_msg(parse(requests_that_are_refused_texts[_i], &request) == -EBADMSG, "taken: %s",
+                  requests_that_are_refused_texts[_i]);
 }
 END_TEST
 
@@ -199,57 +204,62 @@ START_TEST(responses)
 }
 END_TEST
 
+static const char *const responses_that_are_refused_texts[] = {
+    "\r\n",
+    "HTTP/1.1\r\n\r\n",
+    "HTTP/2 200 OK\r\n\r\n",
+    "HTTP/1.1 20 OK\r\n\r\n",
+    "HTTP/1.1 2000 OK\r\n\r\n",
+    "HTTP/1.1 2x0 OK\r\n\r\n",
+    "HTTP/1.1 099 OK\r\n\r\n",
+    "HTTP/1.1 200 O\x01K\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+};
+
 START_TEST(responses_that_are_refused)
 {
-    static const char *const texts[] = {
-        "\r\n",
-        "HTTP/1.1\r\n\r\n",
-        "HTTP/2 200 OK\r\n\r\n",
-        "HTTP/1.1 20 OK\r\n\r\n",
-        "HTTP/1.1 2000 OK\r\n\r\n",
-        "HTTP/1.1 2x0 OK\r\n\r\n",
-        "HTTP/1.1 099 OK\r\n\r\n",
-        "HTTP/1.1 200 O\x01K\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
-    };
     struct http_response response;
 
-    ck_assert_int_eq(http_response_parse(span_of_text(texts[_i]), &response), -EBADMSG);
+    ck_assert_int_eq(
+        http_response_parse(span_of_text(responses_that_are_refused_texts[_i]), &response),
+        -EBADMSG);
 }
 END_TEST
 
+static const struct {
+    const char *query;
+    const char *value; /* of `key` */
+    unsigned count;
+    int result;
+} queries_cases[] = {
+    { "key=a&dir=b", "a", 1, 0 },
+    { "dir=b&key=a%2Fb%c3%a9", "a/b\xC3\xA9", 1, 0 },
+    { "key=", "", 1, 0 },
+    { "key=a=b", "a=b", 1, 0 },
+    { "key", "", 0, 0 },
+    { "", "", 0, 0 },
+    { "&&", "", 0, 0 },
+    { "k%65y=a", "", 0, 0 },
+    { "key=a&key=b", "b", 2, 0 },
+    { "key=a+b", "a+b", 1, 0 },
+    { "key=%", "", 0, -EBADMSG },
+    { "key=%4", "", 0, -EBADMSG },
+    { "key=%4g", "", 0, -EBADMSG },
+    { "key=a&dir=%", "", 0, -EBADMSG },
+    { "%zz&key=a", "a", 1, 0 },
+};
+
 START_TEST(queries)
 {
-    static const struct {
-        const char *query;
-        const char *value; /* of `key` */
-        unsigned count;
-        int result;
-    } cases[] = {
-        { "key=a&dir=b", "a", 1, 0 },
-        { "dir=b&key=a%2Fb%c3%a9", "a/b\xC3\xA9", 1, 0 },
-        { "key=", "", 1, 0 },
-        { "key=a=b", "a=b", 1, 0 },
-        { "key", "", 0, 0 },
-        { "", "", 0, 0 },
-        { "&&", "", 0, 0 },
-        { "k%65y=a", "", 0, 0 },
-        { "key=a&key=b", "b", 2, 0 },
-        { "key=a+b", "a+b", 1, 0 },
-        { "key=%", "", 0, -EBADMSG },
-        { "key=%4", "", 0, -EBADMSG },
-        { "key=%4g", "", 0, -EBADMSG },
-        { "key=a&dir=%", "", 0, -EBADMSG },
-        { "%zz&key=a", "a", 1, 0 },
-    };
     struct buf value = { 0 };
     unsigned count = 0;
 
-    ck_assert_int_eq(http_query_get(span_of_text(cases[_i].query), "key", &value, &count),
-                     cases[_i].result);
-    ck_assert_uint_eq(count, cases[_i].count);
+    ck_assert_int_eq(
+        http_query_get(span_of_text(queries_cases[_i].query), "key", &value, &count),
+        queries_cases[_i].result);
+    ck_assert_uint_eq(count, queries_cases[_i].count);
     if (count > 0)
-        ck_assert_str_eq(buf_text(&value), cases[_i].value);
+        ck_assert_str_eq(buf_text(&value), queries_cases[_i].value);
     buf_done(&value);
 }
 END_TEST
@@ -286,28 +296,12 @@ START_TEST(answers)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("http");
-    TCase *tests = tcase_create("http");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, a_head_ends_at_its_empty_line);
-    tcase_add_loop_test(tests, bare_line_ends_and_nul_are_refused, 0, 7);
-    tcase_add_test(tests, a_head_has_a_longest);
-    tcase_add_test(tests, a_request_is_taken_apart);
-    tcase_add_test(tests, tokens_of_several_lines);
-    tcase_add_loop_test(tests, requests_that_are_right, 0, 7);
-    tcase_add_loop_test(tests, requests_that_are_refused, 0, 33);
-    tcase_add_test(tests, responses);
-    tcase_add_loop_test(tests, responses_that_are_refused, 0, 9);
-    tcase_add_loop_test(tests, queries, 0, 15);
-    tcase_add_test(tests, percent_encoding_and_back);
-    tcase_add_test(tests, answers);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+UNIT_MAIN_ROWS(
+    "http", UNIT_TEST(a_head_ends_at_its_empty_line),
+    UNIT_ROWS(bare_line_ends_and_nul_are_refused, bare_line_ends_and_nul_are_refused_cases),
+    UNIT_TEST(a_head_has_a_longest), UNIT_TEST(a_request_is_taken_apart),
+    UNIT_TEST(tokens_of_several_lines),
+    UNIT_ROWS(requests_that_are_right, requests_that_are_right_texts),
+    UNIT_ROWS(requests_that_are_refused, requests_that_are_refused_texts), UNIT_TEST(responses),
+    UNIT_ROWS(responses_that_are_refused, responses_that_are_refused_texts),
+    UNIT_ROWS(queries, queries_cases), UNIT_TEST(percent_encoding_and_back), UNIT_TEST(answers))

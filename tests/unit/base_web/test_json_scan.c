@@ -1,8 +1,8 @@
 /* What json_scan() takes and refuses, and that the walkers find what is there. */
-#include <check.h>
 #include <errno.h>
 
 #include "json_scan.h"
+#include "unit.h"
 
 static struct span scan(const char *text)
 {
@@ -12,53 +12,54 @@ static struct span scan(const char *text)
     return value;
 }
 
+static const char *const valid_texts_texts[] = {
+    "{}",
+    "[]",
+    " \t\r\n1 ",
+    "0",
+    "-0",
+    "-12.5e+3",
+    "1E-2",
+    "\"\"",
+    "\"a\\\"b\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud800\"",
+    "true",
+    "false",
+    "null",
+    "[1,[2,{\"a\":[]}],{}]",
+    "{\"a\" : 1 , \"a\":{\"b\":null}}",
+    "\"\xC3\xA9\"",
+    "[[[]],[[]]]",
+    "[{\"a\":[{}]},[]]",
+};
+
 START_TEST(valid_texts)
 {
-    static const char *const texts[] = {
-        "{}",
-        "[]",
-        " \t\r\n1 ",
-        "0",
-        "-0",
-        "-12.5e+3",
-        "1E-2",
-        "\"\"",
-        "\"a\\\"b\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud800\"",
-        "true",
-        "false",
-        "null",
-        "[1,[2,{\"a\":[]}],{}]",
-        "{\"a\" : 1 , \"a\":{\"b\":null}}",
-        "\"\xC3\xA9\"",
-        "[[[]],[[]]]",
-        "[{\"a\":[{}]},[]]",
-    };
-
-    (void)scan(texts[_i]);
+    (void)scan(valid_texts_texts[_i]);
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    size_t offset;
+} invalid_texts_cases[] = {
+    { "", 0 },          { "  ", 2 },       { "{", 1 },           { "[1,]", 3 },  { "[,1]", 1 },
+    { "{\"a\"}", 4 },   { "{\"a\":}", 5 }, { "{\"a\":1,}", 7 },  { "{a:1}", 1 }, { "[1}", 2 },
+    { "{\"a\":1]", 6 }, { "01", 1 },       { "1.", 2 },          { ".5", 0 },    { "+1", 0 },
+    { "1e", 2 },        { "-", 1 },        { "truE", 3 },        { "nul", 3 },   { "\"a", 2 },
+    { "\"\n\"", 1 },    { "\"\\x\"", 2 },  { "\"\\u12g4\"", 5 }, { "\"\\", 2 },  { "1 2", 2 },
+    { "{} {}", 3 },     { "'a'", 0 },      { "NaN", 0 },         { "[1 2]", 3 }, { "[[1]", 4 },
+};
+
 START_TEST(invalid_texts)
 {
-    static const struct {
-        const char *text;
-        size_t offset;
-    } cases[] = {
-        { "", 0 },       { "  ", 2 },      { "{", 1 },           { "[1,]", 3 },
-        { "[,1]", 1 },   { "{\"a\"}", 4 }, { "{\"a\":}", 5 },    { "{\"a\":1,}", 7 },
-        { "{a:1}", 1 },  { "[1}", 2 },     { "{\"a\":1]", 6 },   { "01", 1 },
-        { "1.", 2 },     { ".5", 0 },      { "+1", 0 },          { "1e", 2 },
-        { "-", 1 },      { "truE", 3 },    { "nul", 3 },         { "\"a", 2 },
-        { "\"\n\"", 1 }, { "\"\\x\"", 2 }, { "\"\\u12g4\"", 5 }, { "\"\\", 2 },
-        { "1 2", 2 },    { "{} {}", 3 },   { "'a'", 0 },         { "NaN", 0 },
-        { "[1 2]", 3 },  { "[[1]", 4 },
-    };
     struct span value;
     size_t offset = 999;
 
-    ck_assert_int_eq(json_scan(cases[_i].text, strlen(cases[_i].text), &value, &offset),
+    ck_assert_int_eq(json_scan(invalid_texts_cases[_i].text,
+                               strlen(invalid_texts_cases[_i].text), &value, &offset),
                      -EBADMSG);
-    ck_assert_msg(offset == cases[_i].offset, "%s: offset %zu", cases[_i].text, offset);
+    ck_assert_msg(offset == invalid_texts_cases[_i].offset, "%s: offset %zu",
+                  invalid_texts_cases[_i].text, offset);
 }
 END_TEST
 
@@ -180,31 +181,33 @@ START_TEST(strings_are_compared_as_they_mean)
 }
 END_TEST
 
+static const struct {
+    const char *json;
+    const char *text;
+    size_t size;
+    int result;
+} strings_are_decoded_cases[] = {
+    { "\"plain\"", "plain", 5, 0 },
+    { "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8, 0 },
+    { "\"\\u0041\\u00E9\\u20ac\\uD83D\\uDE00\"", "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", 10,
+      0 },
+    { "\"a\\u0000b\"", "a\0b", 3, 0 },
+    { "\"\\ud800\"", "", 0, -EILSEQ },
+    { "\"\\ud800\\n\"", "", 0, -EILSEQ },
+    { "\"\\ud800\\u0041\"", "", 0, -EILSEQ },
+    { "\"\\udc00\"", "", 0, -EILSEQ },
+    { "1", "", 0, -EINVAL },
+};
+
 START_TEST(strings_are_decoded)
 {
-    static const struct {
-        const char *json;
-        const char *text;
-        size_t size;
-        int result;
-    } cases[] = {
-        { "\"plain\"", "plain", 5, 0 },
-        { "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8, 0 },
-        { "\"\\u0041\\u00E9\\u20ac\\uD83D\\uDE00\"", "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
-          10, 0 },
-        { "\"a\\u0000b\"", "a\0b", 3, 0 },
-        { "\"\\ud800\"", "", 0, -EILSEQ },
-        { "\"\\ud800\\n\"", "", 0, -EILSEQ },
-        { "\"\\ud800\\u0041\"", "", 0, -EILSEQ },
-        { "\"\\udc00\"", "", 0, -EILSEQ },
-        { "1", "", 0, -EINVAL },
-    };
     struct buf text = { 0 };
 
-    ck_assert_int_eq(json_string_decode(scan(cases[_i].json), &text), cases[_i].result);
-    if (cases[_i].result == 0) {
-        ck_assert_uint_eq(text.size, cases[_i].size);
-        ck_assert_mem_eq(text.data, cases[_i].text, text.size);
+    ck_assert_int_eq(json_string_decode(scan(strings_are_decoded_cases[_i].json), &text),
+                     strings_are_decoded_cases[_i].result);
+    if (strings_are_decoded_cases[_i].result == 0) {
+        ck_assert_uint_eq(text.size, strings_are_decoded_cases[_i].size);
+        ck_assert_mem_eq(text.data, strings_are_decoded_cases[_i].text, text.size);
     }
     buf_done(&text);
 }
@@ -235,30 +238,12 @@ START_TEST(numbers_as_u64)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("json_scan");
-    TCase *tests = tcase_create("json_scan");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, valid_texts, 0, 17);
-    tcase_add_loop_test(tests, invalid_texts, 0, 30);
-    tcase_add_test(tests, bytes_that_are_no_text);
-    tcase_add_test(tests, depth_is_limited);
-    tcase_add_test(tests, surrounding_space_is_no_part_of_the_value);
-    tcase_add_test(tests, kinds);
-    tcase_add_test(tests, members_are_walked_in_order);
-    tcase_add_test(tests, elements_are_walked_in_order);
-    tcase_add_test(tests, nothing_to_walk);
-    tcase_add_test(tests, the_last_of_a_repeated_key_counts);
-    tcase_add_test(tests, strings_are_compared_as_they_mean);
-    tcase_add_loop_test(tests, strings_are_decoded, 0, 9);
-    tcase_add_test(tests, decoding_respects_the_limit);
-    tcase_add_test(tests, numbers_as_u64);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+UNIT_MAIN_ROWS("json_scan", UNIT_ROWS(valid_texts, valid_texts_texts),
+               UNIT_ROWS(invalid_texts, invalid_texts_cases), UNIT_TEST(bytes_that_are_no_text),
+               UNIT_TEST(depth_is_limited),
+               UNIT_TEST(surrounding_space_is_no_part_of_the_value), UNIT_TEST(kinds),
+               UNIT_TEST(members_are_walked_in_order), UNIT_TEST(elements_are_walked_in_order),
+               UNIT_TEST(nothing_to_walk), UNIT_TEST(the_last_of_a_repeated_key_counts),
+               UNIT_TEST(strings_are_compared_as_they_mean),
+               UNIT_ROWS(strings_are_decoded, strings_are_decoded_cases),
+               UNIT_TEST(decoding_respects_the_limit), UNIT_TEST(numbers_as_u64))

@@ -1,10 +1,10 @@
 /* The WebSocket codec: each rule of RFC 6455 that the wire specification names. Everything is
  * fed in pieces of several sizes, so that no rule depends on how bytes arrive. */
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "unit.h"
 #include "websocket.h"
 
 #define LIMIT 1000
@@ -301,12 +301,13 @@ static void round_trip(enum websocket_role role, size_t size)
     free(payload);
 }
 
+static const size_t frames_go_there_and_back_sizes[] = { 0,   1,     125,   126,
+                                                         127, 65535, 65536, 100000 };
+
 START_TEST(frames_go_there_and_back)
 {
-    static const size_t sizes[] = { 0, 1, 125, 126, 127, 65535, 65536, 100000 };
-
-    round_trip(WEBSOCKET_CLIENT, sizes[_i]);
-    round_trip(WEBSOCKET_SERVER, sizes[_i]);
+    round_trip(WEBSOCKET_CLIENT, frames_go_there_and_back_sizes[_i]);
+    round_trip(WEBSOCKET_SERVER, frames_go_there_and_back_sizes[_i]);
 }
 END_TEST
 
@@ -373,32 +374,13 @@ START_TEST(keys)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("websocket");
-    TCase *tests = tcase_create("websocket");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, messages);
-    tcase_add_test(tests, fragments);
-    tcase_add_test(tests, controls);
-    tcase_add_test(tests, breaches);
-    tcase_add_test(tests, text_that_is_none);
-    tcase_add_test(tests, close_codes);
-    tcase_add_test(tests, limit_is_judged_by_the_length_alone);
-    tcase_add_test(tests, limit_is_a_whole_message);
-    tcase_add_test(tests, a_server_expects_masks);
-    tcase_add_test(tests, discarding_keeps_nothing);
-    tcase_add_test(tests, a_big_message_does_not_keep_its_memory);
-    tcase_add_loop_test(tests, frames_go_there_and_back, 0, 8);
-    tcase_add_test(tests, each_frame_has_its_own_mask);
-    tcase_add_test(tests, a_frame_that_does_not_fit_leaves_nothing);
-    tcase_add_test(tests, close_payloads);
-    tcase_add_test(tests, keys);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+UNIT_MAIN_ROWS("websocket", UNIT_TEST(messages), UNIT_TEST(fragments), UNIT_TEST(controls),
+               UNIT_TEST(breaches), UNIT_TEST(text_that_is_none), UNIT_TEST(close_codes),
+               UNIT_TEST(limit_is_judged_by_the_length_alone),
+               UNIT_TEST(limit_is_a_whole_message), UNIT_TEST(a_server_expects_masks),
+               UNIT_TEST(discarding_keeps_nothing),
+               UNIT_TEST(a_big_message_does_not_keep_its_memory),
+               UNIT_ROWS(frames_go_there_and_back, frames_go_there_and_back_sizes),
+               UNIT_TEST(each_frame_has_its_own_mask),
+               UNIT_TEST(a_frame_that_does_not_fit_leaves_nothing), UNIT_TEST(close_payloads),
+               UNIT_TEST(keys))

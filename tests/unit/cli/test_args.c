@@ -1,8 +1,8 @@
 /* Words to JSON: the rules of contract 4.5 and iii-wire 5, one case each. */
-#include <check.h>
 #include <errno.h>
 
 #include "args.h"
+#include "unit.h"
 
 #define MAX_PAIRS 5
 
@@ -130,19 +130,5 @@ START_TEST(functions_of_the_tables)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("args");
-    TCase *tests = tcase_create("args");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_loop_test(tests, payloads, 0, ARRAY_SIZE(accepted));
-    tcase_add_loop_test(tests, complaints, 0, ARRAY_SIZE(refused));
-    tcase_add_test(tests, functions_of_the_tables);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+UNIT_MAIN_ROWS("args", UNIT_ROWS(payloads, accepted), UNIT_ROWS(complaints, refused),
+               UNIT_TEST(functions_of_the_tables))

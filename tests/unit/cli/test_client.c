@@ -2,7 +2,6 @@
  * getting an answer. The played router is a thread that follows a script of reads and writes.
  */
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 
 #include "client.h"
 #include "http.h"
+#include "unit.h"
 
 enum script_kind {
     ACCEPT_UPGRADE, /* reads the request and answers with the right 101 */
@@ -262,34 +262,35 @@ START_TEST(an_error_and_the_token)
 }
 END_TEST
 
+static const struct {
+    struct step steps[5];
+    const char *why;
+} no_answer_cases[] = {
+    { { { ACCEPT_UPGRADE, "" }, { READ_CALL, "" }, END }, "closed" },
+    { { { ACCEPT_UPGRADE, "" }, { SEND_BYTES, "\xFF\x01" }, { HOLD, "" } }, "RSV" },
+    { { { ANSWER_UPGRADE, "SSH-2.0-x\r\n\r\n" }, { HOLD, "" } }, "no HTTP" },
+    { { { ANSWER_UPGRADE, "hello\n" }, { HOLD, "" } }, "no HTTP" },
+    { { { ANSWER_UPGRADE, "HTTP/1.1 401 Unauthorized\r\n\r\na bearer token is needed\n" },
+        { HOLD, "" } },
+      "HTTP 401 Unauthorized: a bearer token is needed" },
+    { { { ANSWER_UPGRADE, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                          "Connection: Upgrade\r\n"
+                          "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n" },
+        { HOLD, "" } },
+      "no WebSocket" },
+};
+
 START_TEST(no_answer)
 {
-    static const struct {
-        struct step steps[5];
-        const char *why;
-    } cases[] = {
-        { { { ACCEPT_UPGRADE, "" }, { READ_CALL, "" }, END }, "closed" },
-        { { { ACCEPT_UPGRADE, "" }, { SEND_BYTES, "\xFF\x01" }, { HOLD, "" } }, "RSV" },
-        { { { ANSWER_UPGRADE, "SSH-2.0-x\r\n\r\n" }, { HOLD, "" } }, "no HTTP" },
-        { { { ANSWER_UPGRADE, "hello\n" }, { HOLD, "" } }, "no HTTP" },
-        { { { ANSWER_UPGRADE, "HTTP/1.1 401 Unauthorized\r\n\r\na bearer token is needed\n" },
-            { HOLD, "" } },
-          "HTTP 401 Unauthorized: a bearer token is needed" },
-        { { { ANSWER_UPGRADE, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                              "Connection: Upgrade\r\n"
-                              "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n" },
-            { HOLD, "" } },
-          "no WebSocket" },
-    };
     char text[CLIENT_TEXT_MAX_BYTES];
     struct played played;
     struct client client;
     struct client_call answer;
 
-    start(&played, cases[_i].steps);
+    start(&played, no_answer_cases[_i].steps);
     ck_assert_int_eq(call(&client, played.port, NULL, 10000, &answer), CLIENT_LOST);
     client_explain(&client, CLIENT_LOST, "f", 10000, text);
-    ck_assert_msg(strstr(text, cases[_i].why) != NULL, "%s", text);
+    ck_assert_msg(strstr(text, no_answer_cases[_i].why) != NULL, "%s", text);
     client_call_done(&answer);
     client_done(&client);
     finish(&played);
@@ -320,18 +321,19 @@ START_TEST(refused)
 }
 END_TEST
 
+static const struct step silence_steps[][3] = {
+    { { HOLD, "" } },
+    { { ACCEPT_UPGRADE, "" }, { HOLD, "" } },
+};
+
 START_TEST(silence)
 {
-    static const struct step steps[][3] = {
-        { { HOLD, "" } },
-        { { ACCEPT_UPGRADE, "" }, { HOLD, "" } },
-    };
     struct played played;
     struct client client;
     struct client_call answer;
     uint64_t began;
 
-    start(&played, steps[_i]);
+    start(&played, silence_steps[_i]);
     ck_assert_int_eq(call(&client, played.port, NULL, 300, &answer), CLIENT_TIMED_OUT);
     began = client_now_ms(&client);
     ck_assert_int_eq(client_wait(&client, &answer, began + 100, false), CLIENT_TIMED_OUT);
@@ -369,22 +371,6 @@ START_TEST(a_signal_ends_the_wait)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("client");
-    TCase *tests = tcase_create("client");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, a_call_and_a_goodbye);
-    tcase_add_test(tests, an_error_and_the_token);
-    tcase_add_loop_test(tests, no_answer, 0, 6);
-    tcase_add_test(tests, refused);
-    tcase_add_loop_test(tests, silence, 0, 2);
-    tcase_add_test(tests, a_signal_ends_the_wait);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+UNIT_MAIN_ROWS("client", UNIT_TEST(a_call_and_a_goodbye), UNIT_TEST(an_error_and_the_token),
+               UNIT_ROWS(no_answer, no_answer_cases), UNIT_TEST(refused),
+               UNIT_ROWS(silence, silence_steps), UNIT_TEST(a_signal_ends_the_wait))

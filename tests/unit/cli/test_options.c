@@ -1,9 +1,9 @@
 /* Options anywhere, their values, what is wrong with them, and what was meant instead. */
-#include <check.h>
 #include <errno.h>
 
 #include "options.h"
 #include "suggest.h"
+#include "unit.h"
 
 struct values {
     bool flag;
@@ -112,57 +112,60 @@ START_TEST(a_value_may_begin_with_a_dash)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    uint64_t ms;
+} durations_cases[] = {
+    { "500ms", 500 }, { "30s", 30000 }, { "5m", 300000 }, { "7", 7000 }, { "0", 0 }
+};
+
 START_TEST(durations)
 {
-    static const struct {
-        const char *text;
-        uint64_t ms;
-    } cases[] = {
-        { "500ms", 500 }, { "30s", 30000 }, { "5m", 300000 }, { "7", 7000 }, { "0", 0 }
-    };
-    const char *words[] = { "--duration", cases[_i].text, NULL };
+    const char *words[] = { "--duration", durations_cases[_i].text, NULL };
     struct values values = { 0 };
     struct option_rest rest;
     struct buf error = { 0 };
 
     ck_assert_int_eq(parse(words, &values, &rest, &error), 0);
-    ck_assert_uint_eq(values.duration.value, cases[_i].ms);
+    ck_assert_uint_eq(values.duration.value, durations_cases[_i].ms);
 }
 END_TEST
 
+static const struct {
+    const char *words[3];
+    const char *error;
+} complaints_cases[] = {
+    { { "--flga" }, "--flga; did you mean --flag?" },
+    { { "--nothing-like-it" }, "unknown option --nothing-like-it" },
+    { { "-x" }, "unknown option -x" },
+    { { "-tx" }, "unknown option -tx" },
+    { { "--flag=1" }, "takes no value" },
+    { { "--text" }, "wants a value: TEXT" },
+    { { "--number", "0" }, "wants 1 to 100" },
+    { { "--number", "101" }, "wants 1 to 100" },
+    { { "--number", "7x" }, "whole number" },
+    { { "--number", "-7" }, "whole number" },
+    { { "--number", "99999999999999999999" }, "whole number" },
+    { { "--number=" }, "whole number" },
+    { { "--duration", "5h" }, "duration" },
+    { { "--duration", "1.5s" }, "duration" },
+    { { "--duration", "ms" }, "duration" },
+    { { "--duration", "4294968s" }, "wants 0 to" },
+    { { "-e", "A" }, "--many A: wants NAME=VALUE" },
+    { { "-e", "=1" }, "--many =1: wants NAME=VALUE" },
+    { { "--text", "\xff" }, "--text \xff: is not UTF-8" },
+    { { "-e", "A=\xff" }, "--many A=\xff: is not UTF-8" },
+};
+
 START_TEST(complaints)
 {
-    static const struct {
-        const char *words[3];
-        const char *error;
-    } cases[] = {
-        { { "--flga" }, "--flga; did you mean --flag?" },
-        { { "--nothing-like-it" }, "unknown option --nothing-like-it" },
-        { { "-x" }, "unknown option -x" },
-        { { "-tx" }, "unknown option -tx" },
-        { { "--flag=1" }, "takes no value" },
-        { { "--text" }, "wants a value: TEXT" },
-        { { "--number", "0" }, "wants 1 to 100" },
-        { { "--number", "101" }, "wants 1 to 100" },
-        { { "--number", "7x" }, "whole number" },
-        { { "--number", "-7" }, "whole number" },
-        { { "--number", "99999999999999999999" }, "whole number" },
-        { { "--number=" }, "whole number" },
-        { { "--duration", "5h" }, "duration" },
-        { { "--duration", "1.5s" }, "duration" },
-        { { "--duration", "ms" }, "duration" },
-        { { "--duration", "4294968s" }, "wants 0 to" },
-        { { "-e", "A" }, "--many A: wants NAME=VALUE" },
-        { { "-e", "=1" }, "--many =1: wants NAME=VALUE" },
-        { { "--text", "\xff" }, "--text \xff: is not UTF-8" },
-        { { "-e", "A=\xff" }, "--many A=\xff: is not UTF-8" },
-    };
     struct values values = { 0 };
     struct option_rest rest;
     struct buf error = { 0 };
 
-    ck_assert_int_eq(parse(cases[_i].words, &values, &rest, &error), -EINVAL);
-    ck_assert_msg(strstr(buf_text(&error), cases[_i].error) != NULL, "%s", buf_text(&error));
+    ck_assert_int_eq(parse(complaints_cases[_i].words, &values, &rest, &error), -EINVAL);
+    ck_assert_msg(strstr(buf_text(&error), complaints_cases[_i].error) != NULL, "%s",
+                  buf_text(&error));
     buf_done(&error);
 }
 END_TEST
@@ -184,50 +187,36 @@ START_TEST(an_option_repeated_without_end)
 }
 END_TEST
 
+static const struct {
+    const char *word;
+    const char *best;
+} suggestions_cases[] = {
+    { "trigger", "trigger" },
+    { "triger", "trigger" },
+    { "tirgger", "trigger" },
+    { "sandbx", "sandbox" },
+    { "completely", NULL },
+    { "", NULL },
+    { "x", NULL },
+    { "sandbox1", "sandbox" },
+};
+
 START_TEST(suggestions)
 {
-    static const struct {
-        const char *word;
-        const char *best;
-    } cases[] = {
-        { "trigger", "trigger" },
-        { "triger", "trigger" },
-        { "tirgger", "trigger" },
-        { "sandbx", "sandbox" },
-        { "completely", NULL },
-        { "", NULL },
-        { "x", NULL },
-        { "sandbox1", "sandbox" },
-    };
     struct suggest suggest;
 
-    suggest_init(&suggest, cases[_i].word, strlen(cases[_i].word));
+    suggest_init(&suggest, suggestions_cases[_i].word, strlen(suggestions_cases[_i].word));
     suggest_offer(&suggest, "sandbox");
     suggest_offer(&suggest, "trigger");
-    if (cases[_i].best)
-        ck_assert_str_eq(suggest.best, cases[_i].best);
+    if (suggestions_cases[_i].best)
+        ck_assert_str_eq(suggest.best, suggestions_cases[_i].best);
     else
         ck_assert_ptr_null(suggest.best);
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("options");
-    TCase *tests = tcase_create("options");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, options_stand_anywhere);
-    tcase_add_test(tests, two_dashes_end_them);
-    tcase_add_test(tests, a_value_may_begin_with_a_dash);
-    tcase_add_loop_test(tests, durations, 0, 5);
-    tcase_add_loop_test(tests, complaints, 0, 20);
-    tcase_add_test(tests, an_option_repeated_without_end);
-    tcase_add_loop_test(tests, suggestions, 0, 8);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+UNIT_MAIN_ROWS("options", UNIT_TEST(options_stand_anywhere), UNIT_TEST(two_dashes_end_them),
+               UNIT_TEST(a_value_may_begin_with_a_dash), UNIT_ROWS(durations, durations_cases),
+               UNIT_ROWS(complaints, complaints_cases),
+               UNIT_TEST(an_option_repeated_without_end),
+               UNIT_ROWS(suggestions, suggestions_cases))

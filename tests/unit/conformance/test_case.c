@@ -101,20 +101,5 @@ START_TEST(test_nothing)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("case");
-    TCase *cases = tcase_create("case");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_checked_fixture(cases, make_folder, remove_folder);
-    tcase_add_test(cases, test_whole);
-    tcase_add_test(cases, test_together);
-    tcase_add_test(cases, test_refused);
-    tcase_add_test(cases, test_nothing);
-    suite_add_tcase(suite, cases);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN_IN(make_folder, remove_folder, "case", test_whole, test_together, test_refused,
+             test_nothing)

@@ -107,18 +107,5 @@ START_TEST(test_why_has_the_path)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("match");
-    TCase *samples = tcase_create("samples");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_loop_test(samples, test_matching, 0, ARRAY_SIZE(matching));
-    tcase_add_loop_test(samples, test_refused, 0, ARRAY_SIZE(refused));
-    tcase_add_test(samples, test_why_has_the_path);
-    suite_add_tcase(suite, samples);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN_ROWS("match", UNIT_ROWS(test_matching, matching), UNIT_ROWS(test_refused, refused),
+               UNIT_TEST(test_why_has_the_path))

@@ -1,5 +1,5 @@
 /* Which messages are frames, and which are dropped without a word. */
-#include <check.h>
+#include "unit.h"
 
 #include "web_frame.h"
 
@@ -39,14 +39,15 @@ START_TEST(null_data_is_data)
 }
 END_TEST
 
+static const char *const bad_frames_texts[] = {
+    "x", "[]", "\"a\"", "{}", "{\"type\":1}", "{\"type\":null}", "{\"type\":\"a\"",
+};
+
 START_TEST(bad_frames)
 {
-    static const char *const texts[] = {
-        "x", "[]", "\"a\"", "{}", "{\"type\":1}", "{\"type\":null}", "{\"type\":\"a\"",
-    };
     struct web_frame frame;
 
-    ck_assert_int_eq(read_text(texts[_i], &frame), WEB_FRAME_BAD);
+    ck_assert_int_eq(read_text(bad_frames_texts[_i], &frame), WEB_FRAME_BAD);
 }
 END_TEST
 
@@ -93,22 +94,6 @@ START_TEST(binary_json)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("web_frame");
-    TCase *tests = tcase_create("web_frame");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, members_are_found_raw);
-    tcase_add_test(tests, null_data_is_data);
-    tcase_add_loop_test(tests, bad_frames, 0, 7);
-    tcase_add_test(tests, too_deep);
-    tcase_add_test(tests, silence);
-    tcase_add_test(tests, binary_json);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+UNIT_MAIN_ROWS("web_frame", UNIT_TEST(members_are_found_raw), UNIT_TEST(null_data_is_data),
+               UNIT_ROWS(bad_frames, bad_frames_texts), UNIT_TEST(too_deep), UNIT_TEST(silence),
+               UNIT_TEST(binary_json))

@@ -65,13 +65,29 @@ static void digest_of(const char *image, char ret_digest[HASH_SHA256_HEX_BYTES])
                        image, ret_digest);
 }
 
-static void begin(const char *more)
+/* The image is there afterwards; INSTALLED: it was not before. */
+static void pull(const char *image, bool installed)
+{
+    char body[64];
+
+    (void)snprintf(body, sizeof(body), "{\"image\":\"%s\"}", image);
+    expect_reply("image::pull", body, installed ? "\"installed\":true" : "\"installed\":false");
+}
+
+static void begin(void)
+{
+    fixture_open(SETTINGS);
+    fixture_script("installer", INSTALLER);
+}
+
+/* The settings are LINES and MORE from now on. */
+static void change_settings(const char *lines, const char *more)
 {
     char settings[1024];
 
-    (void)snprintf(settings, sizeof(settings), SETTINGS "%s", more);
-    fixture_open(settings);
-    fixture_script("installer", INSTALLER);
+    (void)snprintf(settings, sizeof(settings), "%s%s", lines, more);
+    fixture_write_settings(settings);
+    adapter_reload(fixture.adapter);
 }
 
 /* Runs a command in the cache's folder of images. */
@@ -94,19 +110,18 @@ START_TEST(test_pull_and_ls)
     char text[256], digest[HASH_SHA256_HEX_BYTES];
     struct message *event;
 
-    begin("");
     expect_reply("image::ls", "{}", "\"name\":\"python\",\"kind\":\"preset\"");
     expect_reply("image::ls", "{}",
                  "{\"name\":\"two\",\"kind\":\"custom\",\"source\":\"rootfs:/srv/two\","
                  "\"allowed\":false,\"state\":\"missing\",\"digest\":\"");
-    expect_reply("image::pull", "{\"image\":\"two\"}", "\"installed\":true");
+    pull("two", true);
     for (unsigned i = 0; i < ARRAY_SIZE(events); i++) {
         event = fixture_next(ENVELOPE_EVENT);
         ck_assert_msg(holds(event, events[i]), "%.*s", (int)event->envelope.body.size,
                       event->envelope.body.data);
         free(event);
     }
-    expect_reply("image::pull", "{\"image\":\"two\"}", "\"installed\":false");
+    pull("two", false);
     fixture_expect_none(ENVELOPE_EVENT);
     expect_reply("image::pull", "{\"image\":\"two\",\"anew\":true}", "\"installed\":true");
     digest_of("two", digest);
@@ -117,36 +132,33 @@ START_TEST(test_pull_and_ls)
     expect_error("image::pull", "{}", "S001");
     expect_error("image::pull", "{\"image\":7}", "S001");
     expect_error("image::ls", "[]", "S001");
-    fixture_close();
 }
 END_TEST
 
 START_TEST(test_pull_says_why_not)
 {
-    begin("    auto_install: false\n");
-    expect_reply("image::pull", "{\"image\":\"two\"}", "\"installed\":true");
+    change_settings(SETTINGS, "    auto_install: false\n");
+    pull("two", true);
     fixture_script("installer", "echo 'no such thing' >&2; exit 1");
     expect_error("image::pull", "{\"image\":\"two\",\"anew\":true}", "no such thing");
     /* The old one is still there. */
-    expect_reply("image::pull", "{\"image\":\"two\"}", "\"installed\":false");
-    fixture_close();
+    pull("two", false);
 }
 END_TEST
 
 START_TEST(test_pull_is_cancelled)
 {
-    begin("");
     fixture_script("installer", "touch ${0%/*}/begun; sleep 600");
     fixture_call(++calls, "image::pull", "{\"image\":\"one\"}");
     turn_for(fixture.loop, 50);
     fixture_send(&(struct envelope){ .kind = ENVELOPE_CANCEL, .id = calls });
     fixture_expect_error(calls, "S102", "caller is gone");
     fixture_script("installer", INSTALLER);
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
+    pull("one", true);
     fixture_script("installer", "sleep 600");
     fixture_call(++calls, "image::pull", "{\"image\":\"two\"}");
     turn_for(fixture.loop, 50);
-    fixture_close(); /* under the leak checker, with a pull that runs */
+    /* It ends, under the leak checker, with a pull that runs. */
 }
 END_TEST
 
@@ -154,20 +166,18 @@ START_TEST(test_rm)
 {
     char body[128], wanted[128], digest[HASH_SHA256_HEX_BYTES];
 
-    begin("");
     digest_of("one", digest);
     (void)snprintf(wanted, sizeof(wanted), "{\"removed\":[\"%s\"],\"freed_bytes\":", digest);
     expect_error("image::rm", "{\"image\":\"one\"}", "one is not on disk");
     expect_error("image::rm", "{\"image\":\"three\"}", "S100");
     expect_error("image::rm", "{\"image\":\"../../etc\"}", "S100");
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
+    pull("one", true);
     expect_reply("image::rm", "{\"image\":\"one\"}", wanted);
     in_cache("[ -z \"$(ls | grep -v lock)\" ]");
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
+    pull("one", true);
     (void)snprintf(body, sizeof(body), "{\"image\":\"%s\"}", digest);
     expect_reply("image::rm", body, wanted);
     expect_reply("image::ls", "{}", "\"total_bytes\":0");
-    fixture_close();
 }
 END_TEST
 
@@ -185,8 +195,7 @@ START_TEST(test_rm_of_what_is_needed)
     struct image_wait *wait;
     const struct image *held = NULL;
 
-    begin("");
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
+    pull("one", true);
     ck_assert_int_eq(image_cache_get(adapter_images(fixture.adapter),
                                      adapter_settings(fixture.adapter), "one", 0, &events,
                                      &held, &wait),
@@ -202,16 +211,14 @@ START_TEST(test_rm_of_what_is_needed)
              "while ! [ -e ../locked ]; do sleep 0.05; done");
     expect_error("image::rm", "{\"image\":\"one\"}", "being installed or checked");
     in_cache("rm ../locked");
-    fixture_close();
 }
 END_TEST
 
 START_TEST(test_verify)
 {
-    begin("");
     expect_reply("image::verify", "{}", "{\"images\":[],\"damaged\":false}");
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
-    expect_reply("image::pull", "{\"image\":\"two\"}", "\"installed\":true");
+    pull("one", true);
+    pull("two", true);
     expect_reply("image::verify", "{}", "\"damaged\":false");
     expect_reply("image::verify", "{\"image\":\"two\"}", "\"state\":\"ready\"");
     expect_error("image::verify", "{\"image\":\"three\"}", "S100");
@@ -222,29 +229,22 @@ START_TEST(test_verify)
         "printf X | dd of=$x bs=1 seek=2 conv=notrunc status=none; touch -r ../times $x; done");
     expect_reply("image::verify", "{\"image\":\"one\"}", "./x: FAILED");
     expect_reply("image::verify", "{}", "\"damaged\":true");
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
+    pull("one", true);
     expect_reply("image::verify", "{\"image\":\"one\"}", "\"damaged\":false");
     in_cache("rm */image.json");
     expect_reply("image::ls", "{}", "\"state\":\"damaged\"");
     expect_reply("image::verify", "{}", "\"damaged\":true");
-    fixture_close();
 }
 END_TEST
 
 /* `two` is in no setting any more, `one` and `big` are; big takes nearly 3 MiB. */
 static void three_images(const char *more)
 {
-    char settings[512];
-
-    begin(more);
-    expect_reply("image::pull", "{\"image\":\"two\"}", "\"installed\":true");
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":true");
-    (void)snprintf(settings, sizeof(settings),
-                   "    image_allowlist: [one]\n"
-                   "    custom_images: {one: 'rootfs:/srv/one', big: 'rootfs:/srv/big'}\n%s",
-                   more);
-    fixture_write_settings(settings);
-    adapter_reload(fixture.adapter);
+    pull("two", true);
+    pull("one", true);
+    change_settings("    image_allowlist: [one]\n"
+                    "    custom_images: {one: 'rootfs:/srv/one', big: 'rootfs:/srv/big'}\n",
+                    more);
     expect_reply("image::ls", "{}", "\"name\":\"two\",\"kind\":\"none\"");
 }
 
@@ -253,48 +253,29 @@ START_TEST(test_room)
     three_images("    max_cache_mb: 2\n");
     expect_reply("image::prune", "{}", "{\"removed\":[],\"freed_bytes\":0}");
     /* Over the limit: all others go, the new one stays. */
-    expect_reply("image::pull", "{\"image\":\"big\"}", "\"installed\":true");
+    pull("big", true);
     expect_reply("image::ls", "{}",
                  "\"name\":\"one\",\"kind\":\"custom\",\"source\":\"rootfs:/srv/one\","
                  "\"allowed\":true,\"state\":\"missing\"");
     expect_reply("image::ls", "{}", "\"limit_bytes\":2097152");
-    expect_reply("image::pull", "{\"image\":\"big\"}", "\"installed\":false");
+    pull("big", false);
     expect_reply("image::prune", "{\"max_mb\":2}", "{\"removed\":[\"");
     expect_reply("image::ls", "{}", "\"total_bytes\":0");
-    fixture_close();
 }
 END_TEST
 
 START_TEST(test_room_without_auto_install)
 {
     three_images("    auto_install: false\n");
-    expect_reply("image::pull", "{\"image\":\"big\"}", "\"installed\":true");
+    pull("big", true);
     /* Only what no setting names: the rest could not come back by itself. */
     expect_reply("image::prune", "{\"max_mb\":0}", "{\"removed\":[\"");
-    expect_reply("image::pull", "{\"image\":\"one\"}", "\"installed\":false");
-    expect_reply("image::pull", "{\"image\":\"big\"}", "\"installed\":false");
+    pull("one", false);
+    pull("big", false);
     expect_reply("image::prune", "{\"max_mb\":0}", "{\"removed\":[],\"freed_bytes\":0}");
-    fixture_close();
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        test_pull_and_ls, test_pull_says_why_not,         test_pull_is_cancelled,
-        test_rm,          test_rm_of_what_is_needed,      test_verify,
-        test_room,        test_room_without_auto_install,
-    };
-    Suite *suite = suite_create("image_operations");
-    TCase *test_case = tcase_create("image_operations");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, test_case);
-    for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
-        tcase_add_test(test_case, tests[i]);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN_IN(begin, fixture_close, "image_operations", test_pull_and_ls, test_pull_says_why_not,
+             test_pull_is_cancelled, test_rm, test_rm_of_what_is_needed, test_verify, test_room,
+             test_room_without_auto_install)

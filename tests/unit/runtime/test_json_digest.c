@@ -97,20 +97,6 @@ START_TEST(test_deep_nesting)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("json_digest");
-    TCase *test_case = tcase_create("json_digest");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, test_case);
-    tcase_add_loop_test(test_case, test_equal, 0, sizeof(equal) / sizeof(equal[0]));
-    tcase_add_loop_test(test_case, test_different, 0, sizeof(different) / sizeof(different[0]));
-    tcase_add_test(test_case, test_no_json);
-    tcase_add_test(test_case, test_deep_nesting);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN_ROWS("json_digest", UNIT_ROWS(test_equal, equal),
+               UNIT_ROWS(test_different, different), UNIT_TEST(test_no_json),
+               UNIT_TEST(test_deep_nesting))

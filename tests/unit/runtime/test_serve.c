@@ -221,28 +221,12 @@ START_TEST(test_unread_queue_is_bounded)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("serve");
-    TCase *test_case = tcase_create("serve");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, test_case);
-    tcase_add_test(test_case, test_hello);
-    tcase_add_test(test_case, test_dials_until_a_router_is_there);
-    tcase_add_test(test_case, test_comes_back_after_a_loss);
-    tcase_add_test(test_case, test_parked_still_tells_its_version);
-    tcase_add_test(test_case, test_answers_ping);
-    tcase_add_test(test_case, test_silent_router_is_lost);
-    tcase_add_test(test_case, test_any_message_shows_life);
-    tcase_add_loop_test(test_case, test_breach_ends_the_connection, 0, ARRAY_SIZE(breaches));
-    tcase_add_test(test_case, test_garbage_ends_the_connection);
-    tcase_add_test(test_case, test_call_before_the_welcome);
-    tcase_add_test(test_case, test_message_too_small_for_any_output);
-    tcase_add_test(test_case, test_unread_queue_is_bounded);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+UNIT_MAIN_ROWS("serve", UNIT_TEST(test_hello), UNIT_TEST(test_dials_until_a_router_is_there),
+               UNIT_TEST(test_comes_back_after_a_loss),
+               UNIT_TEST(test_parked_still_tells_its_version), UNIT_TEST(test_answers_ping),
+               UNIT_TEST(test_silent_router_is_lost), UNIT_TEST(test_any_message_shows_life),
+               UNIT_ROWS(test_breach_ends_the_connection, breaches),
+               UNIT_TEST(test_garbage_ends_the_connection),
+               UNIT_TEST(test_call_before_the_welcome),
+               UNIT_TEST(test_message_too_small_for_any_output),
+               UNIT_TEST(test_unread_queue_is_bounded))
