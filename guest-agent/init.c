@@ -18,6 +18,7 @@
 #include "log.h"
 #include "network.h"
 #include "programs.h"
+#include "tunables.h"
 
 #define DEVICE_TIMEOUT_MS 20000
 #define PORT_NAME "agent"
@@ -111,6 +112,9 @@ static void open_console(void)
  * upper layer, and where that has nothing, the lower one as it is now. */
 #define LASTING_OPTIONS "redirect_dir=off,index=off,metacopy=off,xino=off"
 
+/* A thread of the kernel would look through the whole disk ahead of its use. */
+#define DISK_OPTIONS "noinit_itable,no_prefetch_block_bitmaps"
+
 /* The image, whichever of the two formats it has. */
 static int mount_image(void)
 {
@@ -127,11 +131,21 @@ static int mount_image(void)
     return mount_one(&rows[0]);
 }
 
+/* The writable layer's disk. A kernel of one's own may know less. */
+static int mount_disk(void)
+{
+    static const struct mount_row plain = { "/dev/vdb", DISK, "ext4", MS_NOATIME, NULL };
+
+    (void)mkdir(DISK, 0755);
+    if (mount(plain.source, plain.target, plain.type, plain.flags, DISK_OPTIONS) == 0)
+        return 0;
+    return mount_one(&plain);
+}
+
 /* The image under the writable layer. Directories of the image can be renamed only with
  * redirect_dir. A layer that LASTS may be mounted over another image the next time. */
 static int mount_root(bool lasts)
 {
-    static const struct mount_row disk = { "/dev/vdb", DISK, "ext4", MS_NOATIME, NULL };
     const struct mount_row overlay = {
         "overlay",
         ROOT,
@@ -142,7 +156,7 @@ static int mount_root(bool lasts)
     int result = mount_image();
 
     if (result == 0)
-        result = mount_one(&disk);
+        result = mount_disk();
     if (result < 0)
         return result;
     (void)mkdir(DISK "/upper", 0755);
@@ -264,8 +278,10 @@ static int prepare(int *ret_fd)
         return step_failed("uevents", listen_fd);
     workspace_disk = workspace_device(device) ? device : NULL;
     result = prepare_devices(listen_fd, workspace_disk);
-    if (result == 0)
-        result = prepare_root(workspace_disk);
+    if (result < 0)
+        return result;
+    tunables_set();
+    result = prepare_root(workspace_disk);
     if (result < 0)
         return result;
     *ret_fd = devices_open_port(listen_fd, PORT_NAME, DEVICE_TIMEOUT_MS);

@@ -12,7 +12,7 @@
 /* Fewer words cost boot time or idle time, see docs/qemu.md. */
 #define KERNEL_WORDS                                                                           \
     "console=ttyS0 quiet panic=-1 reboot=t nokaslr cryptomgr.notests init_on_alloc=0 "         \
-    "random.trust_cpu=on"
+    "random.trust_cpu=on psi=0"
 
 static _printf_(2, 3) int add(struct text_list *to, const char *format, ...)
 {
