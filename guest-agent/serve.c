@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 
 #include "configure.h"
 #include "exec.h"
@@ -20,8 +21,9 @@ static void serve_set_state(struct serve *serve, enum serve_state state)
     _Static_assert(ARRAY_SIZE(names) == SERVE_STATE_MAX, "a name for each state");
 
     assert(state > serve->state);
-    log_event(LOG_INFO, "serve_state", log_text("from", names[serve->state]),
-              log_text("to", names[state]));
+    /* The console costs a clone some of its first milliseconds. */
+    log_event(state == SERVE_OVER ? LOG_INFO : LOG_DEBUG, "serve_state",
+              log_text("from", names[serve->state]), log_text("to", names[state]));
     serve->state = state;
 }
 
@@ -199,33 +201,56 @@ static bool serve_awaits_configure(const struct serve *serve)
            (serve->state == SERVE_REHEARSING && table_count(serve->calls) == 0);
 }
 
-/* The answer goes out first: what a create need not wait for is done while the answer is on its
- * way, and before the next frame is looked at. */
+static int64_t monotonic_ns(void)
+{
+    struct timespec now = { 0 };
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* What the last CONFIGURE has left to do, if anything. */
+static void serve_carry_out(struct serve *serve)
+{
+    if (!serve->owes)
+        return;
+    serve->owes = false;
+    if (serve->configure.realtime_ns > 0)
+        serve->configure.realtime_ns += monotonic_ns() - serve->configured_ns;
+    configure_apply(&serve->configure, serve->machine);
+    codec_free(&type_guest_configure, &serve->configure);
+}
+
+/* The answer goes out first. What a create need not wait for is put off until the host says
+ * anything else: whoever starts many machines says it when no other one is waited for. A
+ * rehearsal is there to do it. */
 static int serve_configure(struct serve *serve, const struct agent_frame *frame)
 {
     const struct guest_ready ready = { 0 };
-    struct guest_configure configure;
+    struct guest_configure *configure = &serve->configure;
 
     if (codec_decode_msgpack(&type_guest_configure, (const uint8_t *)frame->body.data,
-                             frame->body.size, &configure) < 0)
+                             frame->body.size, configure) < 0)
         return -EPROTO;
+    serve->owes = true;
+    serve->configured_ns = monotonic_ns();
     text_list_done(&serve->environment);
-    serve->environment = configure.env;
-    configure.env = (struct text_list){ 0 };
-    if (configure.workdir && *configure.workdir) {
+    serve->environment = configure->env;
+    configure->env = (struct text_list){ 0 };
+    if (configure->workdir && *configure->workdir) {
         free(serve->workdir);
-        serve->workdir = take_ptr(configure.workdir);
+        serve->workdir = take_ptr(configure->workdir);
     }
     serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_READY, frame->id,
                                    &type_guest_ready, &ready));
     /* What the port does not take now goes in the next turn; where it is gone, we are over. */
     link_finish(serve->link, 0);
-    if (serve->state < SERVE_READY && !configure.rehearsal)
+    if (serve->state < SERVE_READY && !configure->rehearsal)
         serve_set_state(serve, SERVE_READY);
     else if (serve->state == SERVE_GREETING)
         serve_set_state(serve, SERVE_REHEARSING);
-    configure_apply(&configure, serve->machine);
-    codec_free(&type_guest_configure, &configure);
+    if (configure->rehearsal)
+        serve_carry_out(serve);
     return 0;
 }
 
@@ -233,6 +258,7 @@ static int serve_frame(void *ctx, const struct agent_frame *frame)
 {
     struct serve *serve = ctx;
 
+    serve_carry_out(serve);
     switch (frame->kind) {
     case AGENT_FRAME_PING:
         serve_queued(serve, frames_pong(serve_queue(serve), frame->id));
@@ -328,6 +354,7 @@ int serve_init(struct serve *serve, struct loop *loop, int own_fd, struct trees 
 void serve_done(struct serve *serve)
 {
     link_free(take_ptr(serve->link));
+    codec_free(&type_guest_configure, &serve->configure);
     table_free(take_ptr(serve->calls));
     text_list_done(&serve->environment);
     free(take_ptr(serve->workdir));

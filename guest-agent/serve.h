@@ -52,6 +52,10 @@ struct serve {
     struct text_list environment;
     unsigned large_blocks; /* jobs that have such (job.c) */
     char *workdir;
+    bool owes; /* `configure`, which came at `configured_ns` (CLOCK_MONOTONIC), is not done yet
+                */
+    struct guest_configure configure; /* owned */
+    int64_t configured_ns;
     bool machine; /* we are a machine's init: set clock, names and network, power off at the end
                    */
 };

@@ -9,6 +9,7 @@
 #include "machine.h"
 #include "pool.h"
 #include "qemu_settings.h"
+#include "start_queue.h"
 #include "template.h"
 
 struct backend {
@@ -25,6 +26,6 @@ struct backend {
     struct template_cache *template_cache;
     struct templates *templates;
     struct pool *pool;
-    struct machine_queue machines;
+    struct start_queue starts;
     struct workers *workers; /* NULL until the first worker:: operation */
 };

@@ -15,6 +15,12 @@
 #include "scratch.h"
 #include "vm.h"
 
+/* Some ten times what each takes on a machine of its own: longer, and others go on meanwhile.
+ */
+#define CLONE_HOLD_MS 2000u
+#define COLD_HOLD_MS 20000u
+#define SETTLE_HOLD_MS 1000u
+
 enum machine_state {
     MACHINE_WAITING,  /* something is awaited, or begin is deferred; there is no vm */
     MACHINE_STARTING, /* its vm starts */
@@ -40,9 +46,9 @@ struct machine {
     struct loop_notice end;   /* deferred: it ended without a vm */
     struct template_wait template_wait;
     struct boot_wait boot_wait;
-    struct list turn; /* in queue.waiting */
-    bool has_turn;    /* counts as starting */
-    bool cold;        /* templates are out of the question */
+    struct start_turn start;  /* until the guest is ready */
+    struct start_turn settle; /* then until it has settled */
+    bool cold;                /* templates are out of the question */
     bool from_pool;
 
     struct template *template; /* a reference; NULL: none */
@@ -67,51 +73,9 @@ static void machine_set_state(struct machine *machine, enum machine_state state)
     machine->state = state;
 }
 
-/* Turns. */
-
-void machine_queue_init(struct machine_queue *queue)
+static bool machine_take_turn(struct machine *machine, uint32_t hold_ms)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-    list_init(&queue->waiting);
-    queue->starting = 0;
-    queue->max_starting = processors > 1 ? (unsigned)processors : 1;
-}
-
-/* False: it waits; machine->begin is deferred when its turn has come. */
-static bool machine_take_turn(struct machine *machine)
-{
-    struct machine_queue *queue = &machine->backend->machines;
-
-    if (machine->has_turn)
-        return true;
-    if (queue->starting >= queue->max_starting) {
-        list_append(&queue->waiting, &machine->turn);
-        return false;
-    }
-    queue->starting++;
-    machine->has_turn = true;
-    return true;
-}
-
-static void machine_give_turn(struct machine *machine)
-{
-    struct machine_queue *queue = &machine->backend->machines;
-    struct list *node;
-
-    list_remove(&machine->turn);
-    if (!machine->has_turn)
-        return;
-    machine->has_turn = false;
-    queue->starting--;
-    node = list_pop(&queue->waiting);
-    if (node) {
-        struct machine *next = LIST_ENTRY(node, struct machine, turn);
-
-        queue->starting++;
-        next->has_turn = true;
-        loop_defer(next->backend->loop, &next->begin);
-    }
+    return start_turn_take(&machine->start, START_CALLER, hold_ms);
 }
 
 /* The end. */
@@ -121,7 +85,8 @@ static void machine_cancel_waits(struct machine *machine)
     loop_notice_cancel(machine->backend->loop, &machine->begin);
     template_wait_cancel(&machine->template_wait);
     boot_wait_cancel(&machine->boot_wait);
-    machine_give_turn(machine);
+    start_turn_give(&machine->start);
+    start_turn_give(&machine->settle);
 }
 
 /* It has no vm (any more) and gets none. */
@@ -182,7 +147,6 @@ static void machine_up(struct machine *machine)
     const struct network *network = vm_network(machine->vm);
     int fd;
 
-    machine_give_turn(machine);
     if (machine->template)
         hello = template_hello(machine->template, &size);
     fd = vm_take_agent(machine->vm, hello, size);
@@ -260,7 +224,7 @@ static void machine_begin_cold(struct machine *machine)
     const struct boot_file_set *files = boot_files_get(
         machine->backend->boot_files, machine->shape.disk_mb, &machine->boot_wait);
 
-    if (files && machine_take_turn(machine))
+    if (files && machine_take_turn(machine, COLD_HOLD_MS))
         machine_boot(machine, files);
 }
 
@@ -277,7 +241,7 @@ static void machine_begin_clone(struct machine *machine)
         on_vm_up(machine);
         return;
     }
-    if (!machine_take_turn(machine))
+    if (!machine_take_turn(machine, CLONE_HOLD_MS))
         return;
     result = template_clone(machine->template, &spec);
     if (result < 0) {
@@ -329,6 +293,14 @@ static void on_boot_files(void *ctx, const char *why)
         machine_begin(machine);
 }
 
+/* Its guest may do now what it has put off. */
+static void on_settle(void *ctx)
+{
+    struct machine *machine = ctx;
+
+    machine->events->settle(machine->ctx);
+}
+
 /* The operations. */
 
 static int machine_take_lasting(struct machine *machine, const struct machine_lasting *lasting)
@@ -367,7 +339,8 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
         .began_ms = loop_now_ms(backend->loop),
     };
     (void)snprintf(machine->id, sizeof(machine->id), "%s", spec->id);
-    list_init(&machine->turn);
+    start_turn_init(&machine->start, &backend->starts, machine->id, on_begin, machine);
+    start_turn_init(&machine->settle, &backend->starts, machine->id, on_settle, machine);
     loop_notice_init(&machine->begin, on_begin, machine);
     loop_notice_init(&machine->end, on_end, machine);
     template_wait_init(&machine->template_wait, on_template, machine);
@@ -400,6 +373,19 @@ int machine_kill(struct machine *machine, struct sandbox_error *err)
     else
         machine_end(machine, "it was stopped before it began");
     return 0;
+}
+
+void machine_ready(struct machine *machine)
+{
+    if (machine->state != MACHINE_UP)
+        return;
+    start_turn_give(&machine->start);
+    start_turn_ask(&machine->settle, START_SETTLE, SETTLE_HOLD_MS);
+}
+
+void machine_settled(struct machine *machine)
+{
+    start_turn_give(&machine->settle);
 }
 
 int64_t machine_last_payload(const struct machine *machine)

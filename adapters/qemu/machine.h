@@ -7,20 +7,13 @@
 
 #include "backend.h"
 
-/* Machines that may begin: no more at once than there are processors, the others in order. */
-struct machine_queue {
-    struct list waiting; /* struct machine */
-    unsigned starting;
-    unsigned max_starting;
-};
-
-void machine_queue_init(struct machine_queue *queue);
-
 /* backend_ops */
 int machine_start(struct backend *backend, const struct machine_spec *spec,
                   const struct machine_events *events, void *ctx, struct machine **ret_machine,
                   struct sandbox_error *err);
 int machine_kill(struct machine *machine, struct sandbox_error *err);
+void machine_ready(struct machine *machine);
+void machine_settled(struct machine *machine);
 int64_t machine_last_payload(const struct machine *machine);
 uint64_t machine_disk_bytes(const struct machine *machine);
 void machine_free(struct machine *machine);

@@ -34,6 +34,7 @@ static void backend_free(struct backend *backend)
     vms_end(&backend->vms);
     zygote_free(backend->zygote);
     networks_end(&backend->networks);
+    start_queue_done(&backend->starts);
     boot_files_free(backend->boot_files);
     confine_done(&backend->confine);
     qemu_settings_done(&backend->settings);
@@ -64,6 +65,8 @@ static int backend_parts(struct backend *backend, const struct settings *setting
     if (!backend->installer)
         return sandbox_error_set(err, S300, "the helper " INSTALLER " is not installed");
     if (result == 0)
+        result = start_queue_init(&backend->starts, backend->loop, start_queue_limit());
+    if (result == 0)
         result = boot_files_new(backend->loop, cache_directory, &backend->settings,
                                 &backend->boot_files);
     if (result == 0)
@@ -90,7 +93,6 @@ static int qemu_open(struct loop *loop, const struct settings *settings,
     backend->loop = loop;
     list_init(&backend->vms);
     list_init(&backend->networks);
-    machine_queue_init(&backend->machines);
     if (qemu_settings_read(settings, &backend->settings, err) < 0 ||
         accel_choose(backend->settings.acceleration, geteuid() != 0, &backend->accel, err) <
             0 ||
@@ -206,6 +208,8 @@ const struct backend_ops qemu_backend_ops = {
     .image_flavor = qemu_image_flavor,
     .machine_start = machine_start,
     .machine_kill = machine_kill,
+    .machine_ready = machine_ready,
+    .machine_settled = machine_settled,
     .machine_last_payload = machine_last_payload,
     .scratch_directory = qemu_scratch_directory,
     .machine_disk_bytes = machine_disk_bytes,

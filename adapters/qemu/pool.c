@@ -23,6 +23,7 @@
 #define REFILL_DELAY_MS 250u   /* whoever took one has work for the processors first */
 #define FAILURE_DELAY_MS 1000u /* doubled by each failure in a row */
 #define FAILURES_MAX 6u
+#define HOLD_MS 20000u /* of a machine that rehearses */
 
 enum entry_state {
     ENTRY_STARTING,   /* its state is being loaded */
@@ -62,6 +63,7 @@ struct pool {
     struct entry *making; /* at most one is not ready */
     unsigned failures;    /* in a row */
     struct loop_timer *refill;
+    struct start_turn turn; /* of what is being made */
 };
 
 static void entry_set_state(struct entry *entry, enum entry_state state)
@@ -78,6 +80,13 @@ static void entry_set_state(struct entry *entry, enum entry_state state)
     entry->state = state;
 }
 
+/* Whatever was being made is ready, or is not made. */
+static void pool_made(struct pool *pool)
+{
+    pool->making = NULL;
+    start_turn_give(&pool->turn);
+}
+
 /* Takes it out of the pool; the machine is what is left. */
 static struct vm *entry_dissolve(struct entry *entry)
 {
@@ -85,7 +94,7 @@ static struct vm *entry_dissolve(struct entry *entry)
     struct vm *vm = entry->vm;
 
     if (line->pool->making == entry)
-        line->pool->making = NULL;
+        pool_made(line->pool);
     list_remove(&entry->node);
     line->count--;
     line->pool->count--;
@@ -141,7 +150,7 @@ static void entry_ready(struct entry *entry)
     const uint64_t cpu_ms = pool_budget_cpu_ms(vm_pid(entry->vm));
 
     entry_set_state(entry, ENTRY_READY);
-    pool->making = NULL;
+    pool_made(pool);
     pool->failures = 0;
     entry->memory_kb = line->expected_kb = pool_budget_memory_kb(vm_pid(entry->vm));
     log_event(LOG_DEBUG, "pool_machine_ready", log_text("vm", vm_name(entry->vm)),
@@ -300,13 +309,10 @@ static bool pool_make_room(struct pool *pool, const struct line *line)
     return false;
 }
 
-static void on_refill(void *ctx)
+static void pool_fill(struct pool *pool)
 {
-    struct pool *pool = ctx;
     const struct qemu_settings *settings = &pool->backend->settings;
 
-    if (pool->making)
-        return; /* its end goes on */
     for (struct list *node = pool->lines.previous; node != &pool->lines;
          node = node->previous) {
         struct line *line = LIST_ENTRY(node, struct line, node);
@@ -323,6 +329,19 @@ static void on_refill(void *ctx)
         }
         return;
     }
+}
+
+static void on_refill(void *ctx)
+{
+    struct pool *pool = ctx;
+
+    if (pool->making)
+        return; /* its end goes on */
+    if (!start_turn_take(&pool->turn, START_REFILL, HOLD_MS))
+        return; /* this is called again then */
+    pool_fill(pool);
+    if (!pool->making)
+        start_turn_give(&pool->turn);
 }
 
 /* From outside. */
@@ -421,6 +440,7 @@ int pool_new(struct backend *backend, struct pool **ret_pool)
         return -ENOMEM;
     pool->backend = backend;
     list_init(&pool->lines);
+    start_turn_init(&pool->turn, &backend->starts, "pool", on_refill, pool);
     result = loop_timer_new(backend->loop, on_refill, pool, &pool->refill);
     if (result < 0) {
         free(pool);
@@ -436,6 +456,7 @@ void pool_free(struct pool *pool)
         return;
     loop_timer_free(pool->refill);
     pool->refill = NULL;
+    start_turn_give(&pool->turn);
     LIST_FOREACH(node, &pool->lines)
     line_free(LIST_ENTRY(node, struct line, node));
     free(pool);

@@ -20,6 +20,7 @@
 /* Control frames may go on where calls are refused already; past this the guest does not read.
  */
 #define QUEUE_HARD_MAX_BYTES (AGENT_LINK_QUEUE_MAX_BYTES + 32u * 1024 * 1024)
+#define SETTLE_PING_ID 1u
 #define KEEP_BYTES (256u * 1024) /* of an idle buffer */
 
 static const char *const state_names[] = {
@@ -236,6 +237,23 @@ void agent_link_configure(struct agent_link *link, const struct guest_configure 
         link_fail_later(link, "the configuration of the guest cannot be encoded");
 }
 
+void agent_link_settle(struct agent_link *link)
+{
+    const struct agent_frame ping = { .kind = AGENT_FRAME_PING, .id = SETTLE_PING_ID };
+
+    link->settling = true;
+    agent_link_send(link, &ping);
+}
+
+/* Those of the keep-alive have no id; what nobody has asked for is no answer. */
+static void take_pong(struct agent_link *link, uint64_t id)
+{
+    if (id != SETTLE_PING_ID || !link->settling)
+        return;
+    link->settling = false;
+    link->events->settled(link->ctx);
+}
+
 static const char *take_ready(struct agent_link *link)
 {
     if (link->state != AGENT_LINK_CONFIGURING)
@@ -314,6 +332,7 @@ static const char *link_dispatch(struct agent_link *link, const struct agent_fra
         take_ping(link, frame->id);
         return NULL;
     case AGENT_FRAME_PONG:
+        take_pong(link, frame->id);
         return NULL;
     case AGENT_FRAME_CONFIGURE:
     case AGENT_FRAME_CALL:

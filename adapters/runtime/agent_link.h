@@ -32,6 +32,8 @@ struct agent_call;
 struct agent_link_events {
     void (*greeted)(void *ctx, const struct guest_hello *hello);
     void (*ready)(void *ctx);
+    /* The answer to agent_link_settle(). */
+    void (*settled)(void *ctx);
     /* No frame for 15 s although PINGs were sent, or agent_call_give_up(); the calls in flight
      * fail right after. Then `awake` when a frame comes and no given-up call is left. */
     void (*silent)(void *ctx);
@@ -45,6 +47,8 @@ int agent_link_new(struct loop *loop, int own_fd, const struct agent_link_events
                    void *ctx, struct agent_link **ret_link);
 /* Once, in state greeted. */
 void agent_link_configure(struct agent_link *link, const struct guest_configure *configure);
+/* From ready on: the guest does at once what it has put off since READY. Once. */
+void agent_link_settle(struct agent_link *link);
 /* Ends all calls in flight as lost, from inside this call; the link goes on. */
 void agent_link_fail_calls(struct agent_link *link, const char *reason);
 /* Also from a callback of the link or of a call. Calls that are left fail first. */

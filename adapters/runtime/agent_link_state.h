@@ -26,6 +26,7 @@ struct agent_link {
     void *ctx;
     enum agent_link_state state;
     unsigned busy; /* nesting of our own callbacks; memory stays meanwhile */
+    bool settling; /* the answer to agent_link_settle() is awaited */
 
     int fd;
     struct loop_io *io;

@@ -49,6 +49,9 @@ struct machine_events {
     /* The agent's socket is there (its HELLO may still be under way): the host end of a stream
      * socket, consumed. NETWORK is NULL when the machine has none. */
     void (*agent)(void *ctx, int own_fd, const struct machine_network *network);
+    /* After machine_ready(): nobody waits for another machine now, so the guest may do what it
+     * has put off; machine_settled() follows. Not where the back end has no machine_ready(). */
+    void (*settle)(void *ctx);
     /* The machine is gone: process reaped, scratch files still to be deleted by machine_free().
      * REASON says why in words; CONSOLE is the console's tail (at most 32 lines, 4,096 bytes;
      * may be ""). Both borrowed for the call. */
@@ -89,6 +92,10 @@ struct backend_ops {
     /* Kills it now; `gone` follows. The runtime has asked the guest to end before that. Returns
      * S300 when it cannot be killed. */
     int (*machine_kill)(struct machine *machine, struct sandbox_error *err);
+    /* The guest has acknowledged its configuration; then, that it has done what it had put off.
+     * Either may never come. NULL, both: they are of no interest. */
+    void (*machine_ready)(struct machine *machine);
+    void (*machine_settled)(struct machine *machine);
     /* Whole seconds on the loop's clock (loop_now_ms / 1000) of the last network payload; -1
      * none. */
     int64_t (*machine_last_payload)(const struct machine *machine);

@@ -118,6 +118,15 @@ static void on_greeted(void *ctx, const struct guest_hello *hello)
     agent_link_configure(sandbox->link, &boot->configure);
 }
 
+/* What the guest has put off is done when nobody waits for a machine any more. */
+static void boot_settle(struct sandbox *sandbox)
+{
+    const struct backend_ops *ops = adapter_ops(sandbox->adapter);
+
+    if (ops->machine_ready && sandbox->state == SANDBOX_READY)
+        ops->machine_ready(sandbox->machine);
+}
+
 static void on_ready(void *ctx)
 {
     struct sandbox *sandbox = ctx;
@@ -131,8 +140,17 @@ static void on_ready(void *ctx)
     (void)sandbox_ref(sandbox);
     boot->done(boot->ctx, NULL);
     boot_free(boot);
+    boot_settle(sandbox);
     sandbox_settle_waits(sandbox);
     sandbox_unref(sandbox);
+}
+
+static void on_settled(void *ctx)
+{
+    struct sandbox *sandbox = ctx;
+
+    if (sandbox->machine)
+        adapter_ops(sandbox->adapter)->machine_settled(sandbox->machine);
 }
 
 static void on_silent(void *ctx)
@@ -167,6 +185,7 @@ static void on_closed(void *ctx, const char *reason)
 static const struct agent_link_events link_events = {
     .greeted = on_greeted,
     .ready = on_ready,
+    .settled = on_settled,
     .silent = on_silent,
     .awake = on_awake,
     .closed = on_closed,
@@ -193,6 +212,14 @@ static void on_agent(void *ctx, int own_fd, const struct machine_network *networ
                                 &sandbox->link);
     if (result < 0)
         boot_fail(sandbox->boot, strerror(-result));
+}
+
+static void on_settle(void *ctx)
+{
+    struct sandbox *sandbox = ctx;
+
+    if (sandbox->link)
+        agent_link_settle(sandbox->link);
 }
 
 /* Console and reason of a machine that ended while it booted. */
@@ -223,7 +250,9 @@ static void on_gone(void *ctx, const char *reason, const char *console)
     sandbox_unref(sandbox);
 }
 
-static const struct machine_events machine_events = { .agent = on_agent, .gone = on_gone };
+static const struct machine_events machine_events = { .agent = on_agent,
+                                                      .settle = on_settle,
+                                                      .gone = on_gone };
 
 static int boot_new(struct sandbox *sandbox, const struct boot_spec *spec,
                     struct boot **ret_boot)

@@ -19,6 +19,8 @@ static void on_agent(void *ctx, int own_fd, const struct machine_network *networ
     seen->agents++;
     seen->fd = own_fd;
     ck_assert_ptr_null(network);
+    if (!seen->hangs)
+        qemu_backend_ops.machine_ready(seen->machine);
 }
 
 static void on_gone(void *ctx, const char *reason, const char *console)
@@ -30,7 +32,18 @@ static void on_gone(void *ctx, const char *reason, const char *console)
     (void)snprintf(seen->console, sizeof(seen->console), "%s", console);
 }
 
-static const struct machine_events machine_events = { .agent = on_agent, .gone = on_gone };
+static void on_settle(void *ctx)
+{
+    struct seen *seen = ctx;
+
+    seen->settles++;
+    if (!seen->hangs)
+        qemu_backend_ops.machine_settled(seen->machine);
+}
+
+static const struct machine_events machine_events = { .agent = on_agent,
+                                                      .settle = on_settle,
+                                                      .gone = on_gone };
 
 void scene_write_file(const struct scene *scene, const char *name, const char *text)
 {
@@ -141,7 +154,7 @@ void scene_start(struct scene *scene, struct seen *seen)
                                        .boot_timeout_ms = 20000 };
     struct sandbox_error err = { 0 };
 
-    *seen = (struct seen){ .fd = -1 };
+    *seen = (struct seen){ .fd = -1, .hangs = scene->guests_hang };
     ck_assert_int_eq(qemu_backend_ops.machine_start(scene->backend, &spec, &machine_events,
                                                     seen, &seen->machine, &err),
                      0);

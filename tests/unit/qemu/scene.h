@@ -6,7 +6,8 @@
 /* One machine and what it told. */
 struct seen {
     struct machine *machine;
-    unsigned agents, gones;
+    unsigned agents, settles, gones;
+    bool hangs; /* its guest gets neither ready nor settled by itself */
     int fd;
     char reason[256];
     char console[256];
@@ -18,6 +19,7 @@ struct scene {
     struct settings *settings;
     struct image image;
     char folder[64];
+    bool guests_hang; /* those that are started from now on */
 };
 
 /* The stand-in does what BEHAVIOUR says (fake_qemu.c); MORE are lines of sandbox.qemu. */

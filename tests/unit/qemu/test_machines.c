@@ -104,6 +104,107 @@ START_TEST(test_clones)
 }
 END_TEST
 
+/* A clone keeps others waiting until its guest is ready, and what a guest has put off waits for
+ * all of them. */
+START_TEST(test_starts_in_line)
+{
+    struct scene scene;
+    struct seen seen[3];
+
+    scene_begin(&scene, "fine", "    pool_size: 0\n");
+    scene.backend->starts.limit = 1;
+    scene_start(&scene, &seen[0]); /* makes the template */
+    TURN_UNTIL(scene.loop, seen[0].settles == 1);
+    scene_stop(&scene, &seen[0]);
+    scene.guests_hang = true;
+    for (int i = 0; i < 3; i++)
+        scene_start(&scene, &seen[i]);
+    TURN_UNTIL(scene.loop, seen[0].agents == 1);
+    turn_for(scene.loop, 100);
+    ck_assert_uint_eq(seen[1].agents, 0);
+    qemu_backend_ops.machine_ready(seen[0].machine);
+    TURN_UNTIL(scene.loop, seen[1].agents == 1);
+    ck_assert_uint_eq(seen[0].settles, 0);
+    ck_assert_uint_eq(seen[2].agents, 0);
+    scene_stop(&scene, &seen[1]); /* never ready */
+    TURN_UNTIL(scene.loop, seen[2].agents == 1);
+    ck_assert_uint_eq(seen[0].settles, 0);
+    qemu_backend_ops.machine_ready(seen[2].machine);
+    TURN_UNTIL(scene.loop, seen[0].settles == 1);
+    ck_assert_uint_eq(seen[2].settles, 0);
+    qemu_backend_ops.machine_settled(seen[0].machine);
+    TURN_UNTIL(scene.loop, seen[2].settles == 1);
+    scene_stop(&scene, &seen[0]);
+    scene_stop(&scene, &seen[2]);
+    scene_end(&scene);
+}
+END_TEST
+
+START_TEST(test_whoever_waits_can_be_stopped)
+{
+    struct scene scene;
+    struct seen first, waiting, next;
+
+    scene_begin(&scene, "fine", "    templates: false\n");
+    scene.backend->starts.limit = 1;
+    scene.guests_hang = true;
+    scene_start(&scene, &first);
+    TURN_UNTIL(scene.loop, first.agents == 1);
+    scene_start(&scene, &waiting);
+    scene_start(&scene, &next);
+    turn_for(scene.loop, 20);
+    scene_stop(&scene, &waiting);
+    ck_assert_str_eq(waiting.reason, "it was stopped before it began");
+    ck_assert_uint_eq(next.agents, 0);
+    qemu_backend_ops.machine_ready(first.machine);
+    TURN_UNTIL(scene.loop, next.agents == 1);
+    scene_stop(&scene, &first);
+    scene_stop(&scene, &next);
+    scene_end(&scene);
+}
+END_TEST
+
+/* Its guest hangs behind the agent's socket: nobody waits for it for long. */
+START_TEST(test_a_wedged_clone_keeps_nobody)
+{
+    struct scene scene;
+    struct seen seen[2];
+
+    scene_begin(&scene, "fine", "    pool_size: 0\n");
+    scene.backend->starts.limit = 1;
+    scene.guests_hang = true;
+    for (int i = 0; i < 2; i++)
+        scene_start(&scene, &seen[i]);
+    for (int i = 0; i < 2; i++)
+        TURN_UNTIL(scene.loop, seen[i].agents == 1);
+    for (int i = 0; i < 2; i++)
+        scene_stop(&scene, &seen[i]);
+    scene_end(&scene);
+}
+END_TEST
+
+/* The pool is filled when nobody waits. */
+START_TEST(test_the_pool_waits_for_callers)
+{
+    struct scene scene;
+    struct seen seen;
+
+    scene_begin(&scene, "fine", "    pool_size: 1\n");
+    scene.backend->starts.limit = 1;
+    scene.guests_hang = true;
+    scene_start(&scene, &seen);
+    TURN_UNTIL(scene.loop, seen.agents == 1 && scene_vm_count(&scene) == 1);
+    turn_for(scene.loop, 600);
+    ck_assert_uint_eq(scene_vm_count(&scene), 1);
+    qemu_backend_ops.machine_ready(seen.machine);
+    TURN_UNTIL(scene.loop, seen.settles == 1);
+    qemu_backend_ops.machine_settled(seen.machine);
+    TURN_UNTIL(scene.loop, scene_vm_count(&scene) == 2);
+    scene_stop(&scene, &seen);
+    scene_end(&scene);
+}
+END_TEST
+
 START_TEST(test_template_is_sealed)
 {
     struct scene scene;
@@ -430,7 +531,9 @@ START_TEST(test_closing_kills_the_pool)
 END_TEST
 
 UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
-          test_killed_while_it_waits_or_boots, test_clones, test_template_is_sealed,
+          test_killed_while_it_waits_or_boots, test_clones, test_starts_in_line,
+          test_whoever_waits_can_be_stopped, test_a_wedged_clone_keeps_nobody,
+          test_the_pool_waits_for_callers, test_template_is_sealed,
           test_cold_when_templates_fail, test_template_of_a_crash, test_kvm_is_given_up,
           test_kvm_is_kept, test_kvm_proves_itself, test_pool, test_pool_loses_a_machine,
           test_pool_is_bounded_in_all, test_templates_are_bounded, test_upgrade, test_budget,

@@ -49,7 +49,7 @@ static void await(enum zygote_state state)
 static void begin(const char *behaviour)
 {
     scene_begin(&scene, behaviour, "    pool_size: 0\n");
-    scene.backend->machines.max_starting = ARRAY_SIZE(seen);
+    scene.backend->starts.limit = ARRAY_SIZE(seen);
     await(ZYGOTE_READY);
 }
 

@@ -62,6 +62,16 @@ static int backend_machine_kill(struct machine *machine, struct sandbox_error *e
     return fixture.machines->machine_kill(machine, err);
 }
 
+static void backend_machine_ready(struct machine *machine)
+{
+    fixture.machines->machine_ready(machine);
+}
+
+static void backend_machine_settled(struct machine *machine)
+{
+    fixture.machines->machine_settled(machine);
+}
+
 static int64_t backend_machine_last_payload(const struct machine *machine)
 {
     return fixture.machines->machine_last_payload(machine);
@@ -102,6 +112,8 @@ const struct backend_ops fixture_ops = {
     .image_flavor = backend_image_flavor,
     .machine_start = backend_machine_start,
     .machine_kill = backend_machine_kill,
+    .machine_ready = backend_machine_ready,
+    .machine_settled = backend_machine_settled,
     .machine_last_payload = backend_machine_last_payload,
     .scratch_directory = backend_scratch_directory,
     .machine_disk_bytes = backend_machine_disk_bytes,

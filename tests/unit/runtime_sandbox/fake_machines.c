@@ -63,6 +63,16 @@ static int machine_kill(struct machine *machine, struct sandbox_error *err)
     return 0;
 }
 
+static void machine_ready(struct machine *machine)
+{
+    machine->readies++;
+}
+
+static void machine_settled(struct machine *machine)
+{
+    machine->settleds++;
+}
+
 static int64_t machine_last_payload(const struct machine *machine)
 {
     return machine->payload_secs;
@@ -83,6 +93,8 @@ static void machine_free(struct machine *machine)
 const struct backend_ops fake_machine_ops = {
     .machine_start = machine_start,
     .machine_kill = machine_kill,
+    .machine_ready = machine_ready,
+    .machine_settled = machine_settled,
     .machine_last_payload = machine_last_payload,
     .machine_free = machine_free,
 };

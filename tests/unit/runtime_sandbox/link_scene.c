@@ -21,6 +21,11 @@ static void on_ready(void *ctx)
     seen.ready++;
 }
 
+static void on_settled(void *ctx)
+{
+    seen.settled++;
+}
+
 static void on_silent(void *ctx)
 {
     seen.silent++;
@@ -39,6 +44,7 @@ static void on_closed(void *ctx, const char *reason)
 
 static const struct agent_link_events link_events = { .greeted = on_greeted,
                                                       .ready = on_ready,
+                                                      .settled = on_settled,
                                                       .silent = on_silent,
                                                       .awake = on_awake,
                                                       .closed = on_closed };

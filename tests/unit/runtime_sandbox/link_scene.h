@@ -11,7 +11,7 @@ extern struct agent_link *link_;
 
 /* How often each event of the link came. */
 struct seen {
-    unsigned greeted, ready, silent, awake, closed;
+    unsigned greeted, ready, settled, silent, awake, closed;
     char reason[256]; /* of the last `closed` */
 };
 extern struct seen seen;

@@ -21,6 +21,23 @@ START_TEST(test_pings_when_quiet_only)
 }
 END_TEST
 
+START_TEST(test_settles_when_it_is_told_to)
+{
+    open_ready();
+    fake_guest_frame(guest, &(struct agent_frame){ .kind = AGENT_FRAME_PONG, .id = 1 });
+    turn_for(loop, 5);
+    ck_assert_uint_eq(seen.settled, 0); /* nobody has asked */
+    agent_link_settle(link_);
+    TURN_UNTIL(loop, seen.settled == 1);
+    ck_assert_uint_eq(guest->pings, 1);
+    fake_guest_frame(guest, &(struct agent_frame){ .kind = AGENT_FRAME_PONG, .id = 1 });
+    turn_for(loop, 5);
+    ck_assert_uint_eq(seen.settled, 1);
+    ck_assert_uint_eq(seen.closed, 0);
+    close_link();
+}
+END_TEST
+
 START_TEST(test_silent_and_awake)
 {
     struct call call = { 0 };
@@ -133,7 +150,7 @@ START_TEST(test_freed_while_calls_fail)
 }
 END_TEST
 
-UNIT_MAIN("agent_link_life", test_pings_when_quiet_only, test_silent_and_awake,
-          test_a_host_that_slept_blames_nobody, test_given_up_call_keeps_it_silent,
-          test_end_of_file_fails_all_calls_once, test_freed_from_inside_callbacks,
-          test_freed_while_calls_fail)
+UNIT_MAIN("agent_link_life", test_settles_when_it_is_told_to, test_pings_when_quiet_only,
+          test_silent_and_awake, test_a_host_that_slept_blames_nobody,
+          test_given_up_call_keeps_it_silent, test_end_of_file_fails_all_calls_once,
+          test_freed_from_inside_callbacks, test_freed_while_calls_fail)

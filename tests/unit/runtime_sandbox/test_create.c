@@ -37,6 +37,25 @@ START_TEST(test_reply_and_progress)
 }
 END_TEST
 
+/* What a guest has put off until others have started. */
+START_TEST(test_a_guest_settles_when_the_back_end_says_so)
+{
+    struct machine *machine;
+    char id[37];
+
+    scene_open("");
+    machine = scene_create("", id);
+    ck_assert_uint_eq(machine->readies, 1);
+    turn_for(fixture.loop, 5);
+    ck_assert_uint_eq(machine->guest->pings, 0);
+    machine->events->settle(machine->ctx);
+    TURN_UNTIL(fixture.loop, machine->settleds == 1);
+    ck_assert_uint_eq(machine->guest->pings, 1);
+    ck_assert_uint_eq(machine->readies, 1);
+    scene_close();
+}
+END_TEST
+
 START_TEST(test_what_the_guest_is_told)
 {
     static const struct machine_network network = { .address = "10.0.2.15/24",
@@ -383,9 +402,9 @@ START_TEST(test_shutdown_while_creating)
 }
 END_TEST
 
-UNIT_MAIN("create", test_reply_and_progress, test_what_the_guest_is_told,
-          test_no_network_no_rewriting, test_checks, test_caps_of_the_machine,
-          test_room_of_layers, test_judgement_of_room, test_places,
+UNIT_MAIN("create", test_reply_and_progress, test_a_guest_settles_when_the_back_end_says_so,
+          test_what_the_guest_is_told, test_no_network_no_rewriting, test_checks,
+          test_caps_of_the_machine, test_room_of_layers, test_judgement_of_room, test_places,
           test_a_failed_check_gives_its_place_back, test_machine_ends_while_booting,
           test_boot_outcome, test_boot_timeout, test_agent_of_another_protocol,
           test_agent_that_breaks_off, test_unkillable_after_a_failed_boot,
