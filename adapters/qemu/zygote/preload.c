@@ -248,6 +248,29 @@ static int machine_begin(pid_t parent, char **environment)
     return real_main((int)request.head.argument_count, arguments, environment);
 }
 
+/* What main() does first of all is the same in each machine and a good part of its start: all
+ * of QEMU's types are registered, and each gets its class as soon as one list of classes is
+ * asked for. Done here, main() finds it done. A QEMU that has these functions in another way,
+ * or not at all, does the rest by itself. */
+#define MODULES_OF_TYPES 3 /* MODULE_INIT_QOM since QEMU 5.1; before that other modules */
+
+struct class_list; /* GSList */
+
+static void prepare_types(void)
+{
+    void (*register_all)(int modules);
+    struct class_list *(*list_classes)(const char *parent, bool abstract_too);
+    void (*list_free)(struct class_list * list);
+
+    *(void **)&register_all = dlsym(RTLD_DEFAULT, "module_call_init");
+    *(void **)&list_classes = dlsym(RTLD_DEFAULT, "object_class_get_list");
+    *(void **)&list_free = dlsym(RTLD_DEFAULT, "g_slist_free");
+    if (!register_all || !list_classes || !list_free)
+        return;
+    register_all(MODULES_OF_TYPES);
+    list_free(list_classes("machine", false));
+}
+
 static int zygote_main(int argc, char **argv, char **environment)
 {
     const pid_t parent = getppid();
@@ -256,6 +279,7 @@ static int zygote_main(int argc, char **argv, char **environment)
     (void)prctl(PR_GET_NAME, name, 0, 0, 0); /* cannot fail */
     rename_self(ZYGOTE_NAME, NULL, NULL);
     (void)unsetenv("LD_PRELOAD"); /* nothing that a machine might start is to be one */
+    prepare_types();
     if (dup3(ZYGOTE_FD, SOCKET_FD, O_CLOEXEC) < 0 || close(ZYGOTE_FD) < 0 || reply(0, 0) < 0)
         _exit(1);
     for (;;) {
