@@ -31,12 +31,16 @@ static char escape_of(uint8_t byte)
 
 static int append_escape(struct buf *to, uint8_t byte, char letter)
 {
+    static const char digits[] = "0123456789abcdef";
+
     if (letter == 'u')
-        return buf_printf(to, "\\u%04x", byte);
+        return buf_append(
+            to, (char[]){ '\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15] }, 6);
     return buf_append(to, (char[]){ '\\', letter }, 2);
 }
 
-/* TEXT is UTF-8. */
+/* TEXT is UTF-8; all of it may have to be escaped, as the output of a program that is no text.
+ */
 static int append_escaped(struct buf *to, const uint8_t *text, size_t size)
 {
     size_t start = 0;
@@ -47,7 +51,8 @@ static int append_escaped(struct buf *to, const uint8_t *text, size_t size)
 
         if (!letter)
             continue;
-        result = buf_append(to, text + start, i - start);
+        if (i > start)
+            result = buf_append(to, text + start, i - start);
         if (result == 0)
             result = append_escape(to, text[i], letter);
         start = i + 1;
