@@ -16,6 +16,7 @@
 
 #include "agent_frame.h"
 #include "codec.h"
+#include "mailbox.h"
 #include "pack.h"
 #include "proc.h"
 #include "qemu_args.h"
@@ -206,16 +207,19 @@ static int build_arguments(struct bench *bench, enum bare_kind kind, struct text
 static int spawn(struct bare *bare, struct bench *bench, enum bare_kind kind, int qmp_fd,
                  int disk_fd, int state_fd)
 {
+    _cleanup_close_ int mailbox_fd = mailbox_memory_new(); /* nobody here uses it */
     const struct proc_fd fds[] = {
-        { qmp_fd, QEMU_FD_QMP },     { bare->agent_peer_fd, QEMU_FD_AGENT },
-        { disk_fd, QEMU_FD_DISK },   { bare->source->image_fd, QEMU_FD_IMAGE },
-        { state_fd, QEMU_FD_STATE }, { bare->source->parts.memory_fd, QEMU_FD_MEMORY },
+        { qmp_fd, QEMU_FD_QMP },         { bare->agent_peer_fd, QEMU_FD_AGENT },
+        { disk_fd, QEMU_FD_DISK },       { bare->source->image_fd, QEMU_FD_IMAGE },
+        { state_fd, QEMU_FD_STATE },     { bare->source->parts.memory_fd, QEMU_FD_MEMORY },
+        { mailbox_fd, QEMU_FD_MAILBOX },
     };
     struct text_list arguments = { 0 };
     int ret = build_arguments(bench, kind, &arguments);
     char **argv = ret == 0 ? calloc(arguments.count + 1, sizeof(*argv)) : NULL;
-    if (!argv) {
+    if (!argv || mailbox_fd < 0) {
         text_list_done(&arguments);
+        free(argv);
         return -1;
     }
     memcpy(argv, arguments.items, arguments.count * sizeof(*argv));

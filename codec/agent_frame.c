@@ -13,7 +13,7 @@ static const uint8_t element_counts[] = {
     [AGENT_FRAME_CALL] = 4,   [AGENT_FRAME_HEAD] = 3,      [AGENT_FRAME_REPLY] = 3,
     [AGENT_FRAME_ERROR] = 3,  [AGENT_FRAME_CANCEL] = 2,    [AGENT_FRAME_DATA] = 4,
     [AGENT_FRAME_CREDIT] = 4, [AGENT_FRAME_END] = 4,       [AGENT_FRAME_PING] = 2,
-    [AGENT_FRAME_PONG] = 2,
+    [AGENT_FRAME_PONG] = 2,   [AGENT_FRAME_SLOT] = 5,      [AGENT_FRAME_RETURN] = 4,
 };
 static_assert(ARRAY_SIZE(element_counts) == AGENT_FRAME_KIND_MAX, "a count for each kind");
 
@@ -87,6 +87,30 @@ static bool read_stream(struct pack_reader *reader, unsigned *ret_stream)
     return true;
 }
 
+static bool read_slot(struct pack_reader *reader, struct agent_frame *frame)
+{
+    uint64_t slot, size;
+
+    if (!read_uint(reader, &slot) || slot >= AGENT_MAILBOX_SLOTS || !read_uint(reader, &size) ||
+        size == 0 || size > AGENT_MAILBOX_SLOT_BYTES)
+        return false;
+    frame->slot = (uint32_t)slot;
+    frame->size = (uint32_t)size;
+    return true;
+}
+
+static bool read_return(struct pack_reader *reader, struct agent_frame *frame)
+{
+    uint64_t slots, idle;
+
+    if (!read_uint(reader, &slots) || slots >> AGENT_MAILBOX_SLOTS != 0 ||
+        !read_uint(reader, &idle))
+        return false;
+    frame->slots = (uint32_t)slots;
+    frame->idle = idle != 0;
+    return true;
+}
+
 static bool read_elements(struct pack_reader *reader, struct agent_frame *frame)
 {
     switch (frame->kind) {
@@ -98,6 +122,10 @@ static bool read_elements(struct pack_reader *reader, struct agent_frame *frame)
         return read_stream(reader, &frame->stream) && read_uint(reader, &frame->credit);
     case AGENT_FRAME_END:
         return read_stream(reader, &frame->stream) && read_end_text(reader, &frame->text);
+    case AGENT_FRAME_SLOT:
+        return read_stream(reader, &frame->stream) && read_slot(reader, frame);
+    case AGENT_FRAME_RETURN:
+        return read_return(reader, frame);
     case AGENT_FRAME_CANCEL:
     case AGENT_FRAME_PING:
     case AGENT_FRAME_PONG:
@@ -172,6 +200,14 @@ static int put_elements(const struct agent_frame *frame, struct buf *to)
             return result;
         return frame->text.data ? pack_text(to, frame->text.data, frame->text.size)
                                 : pack_nil(to);
+    case AGENT_FRAME_SLOT:
+        result = pack_uint(to, frame->stream);
+        if (result == 0)
+            result = pack_uint(to, frame->slot);
+        return result < 0 ? result : pack_uint(to, frame->size);
+    case AGENT_FRAME_RETURN:
+        result = pack_uint(to, frame->slots);
+        return result < 0 ? result : pack_uint(to, frame->idle);
     default:
         return 0;
     }

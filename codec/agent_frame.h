@@ -4,6 +4,7 @@
  * whether it may come now is the business of the end that it came to. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ enum agent_frame_kind {
     AGENT_FRAME_END,
     AGENT_FRAME_PING,
     AGENT_FRAME_PONG,
+    AGENT_FRAME_SLOT, /* from here on only where CONFIGURE allows the mailbox */
+    AGENT_FRAME_RETURN,
     AGENT_FRAME_KIND_MAX
 };
 
@@ -37,12 +40,26 @@ enum agent_frame_kind {
 #define AGENT_WIDE_MINOR 3u
 #define AGENT_STREAMS 3u
 
+/* The mailbox: first the slots that the agent fills, then those of the host. */
+#define AGENT_MAILBOX_SLOT_BYTES (256u * 1024)
+#define AGENT_MAILBOX_SLOTS 16u /* of each side */
+#define AGENT_MAILBOX_BYTES (2u * AGENT_MAILBOX_SLOTS * AGENT_MAILBOX_SLOT_BYTES)
+#define AGENT_MAILBOX_SERIAL "mailbox" /* of the guest's disk */
+/* What is less is cheaper as DATA. */
+#define AGENT_MAILBOX_MIN_BYTES (32u * 1024)
+/* So many slots are worth a RETURN, which wakes an emulated guest; CREDIT takes all along. */
+#define AGENT_MAILBOX_RETURN_SLOTS (AGENT_MAILBOX_SLOTS / 2)
+
 /* Which members count depends on the kind; the others are zero. */
 struct agent_frame {
     enum agent_frame_kind kind;
     uint64_t id;
-    unsigned stream;  /* DATA, CREDIT, END; below AGENT_STREAMS */
+    unsigned stream;  /* DATA, CREDIT, END, SLOT; below AGENT_STREAMS */
     uint64_t credit;  /* CREDIT */
+    uint32_t slot;    /* SLOT: number among those of its sender; below AGENT_MAILBOX_SLOTS */
+    uint32_t size;    /* SLOT: bytes in it; 1 to AGENT_MAILBOX_SLOT_BYTES */
+    uint32_t slots;   /* RETURN: those of the other side that were emptied, by bit */
+    bool idle;        /* RETURN: no bytes move, the slots' memory can be given back */
     struct span text; /* CALL: operation; END: why it was aborted, absent when clean */
     struct span body; /* one whole msgpack map; of DATA the bytes */
 };
@@ -52,7 +69,8 @@ struct agent_frame {
 int agent_frame_decode(const uint8_t *data, size_t size, struct agent_frame *ret_frame,
                        const char **ret_reason);
 
-/* Appends a frame without a map in it, prefix included: CANCEL, DATA, CREDIT, END, PING, PONG.
+/* Appends a frame without a map in it, prefix included: CANCEL, DATA, CREDIT, END, PING, PONG,
+ * SLOT, RETURN.
  * 0, -ENOMEM, -ENOBUFS. */
 int agent_frame_encode(const struct agent_frame *frame, struct buf *to);
 

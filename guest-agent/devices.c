@@ -20,6 +20,7 @@
 #define MODULES_ORDER "/modules.order"
 #define MODULES_FOLDER "/lib/modules"
 #define PORTS_FOLDER "/sys/class/virtio-ports"
+#define BLOCK_FOLDER "/sys/class/block"
 #define UEVENT_GROUP 1u
 
 static int module_load(const char *name)
@@ -108,14 +109,22 @@ int devices_await(int listen_fd, const char *path, int timeout_ms)
     return result;
 }
 
-/* Whether the port of this folder name has that name. */
-static bool port_matches(const char *folder, const char *name)
+/* A class of devices, and the file in which each has its name. */
+struct device_class {
+    const char *folder;
+    const char *attribute;
+};
+static const struct device_class ports_class = { PORTS_FOLDER, "name" };
+static const struct device_class disks_class = { BLOCK_FOLDER, "serial" };
+
+/* Whether the device of this entry has that name. */
+static bool device_matches(const struct device_class *of, const char *entry, const char *name)
 {
     char path[512], text[128];
     _cleanup_close_ int fd = -1;
     ssize_t size;
 
-    (void)snprintf(path, sizeof(path), PORTS_FOLDER "/%s/name", folder);
+    (void)snprintf(path, sizeof(path), "%s/%s/%s", of->folder, entry, of->attribute);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (size < 0)
@@ -125,22 +134,23 @@ static bool port_matches(const char *folder, const char *name)
     return strcmp(text, name) == 0;
 }
 
-/* 0, or -ENOENT: no such port yet. */
-static int port_find(const char *name, char *ret_path, size_t size)
+/* 0, or -ENOENT: no such device yet. */
+static int device_find(const struct device_class *of, const char *name, char *ret_path,
+                       size_t size)
 {
-    DIR *ports = opendir(PORTS_FOLDER);
+    DIR *devices = opendir(of->folder);
     struct dirent *entry;
     int result = -ENOENT;
 
-    if (!ports)
+    if (!devices)
         return -ENOENT;
-    while (result < 0 && (entry = readdir(ports))) {
-        if (entry->d_name[0] == '.' || !port_matches(entry->d_name, name))
+    while (result < 0 && (entry = readdir(devices))) {
+        if (entry->d_name[0] == '.' || !device_matches(of, entry->d_name, name))
             continue;
         (void)snprintf(ret_path, size, "/dev/%s", entry->d_name);
         result = 0;
     }
-    (void)closedir(ports);
+    (void)closedir(devices);
     return result;
 }
 
@@ -172,7 +182,7 @@ int devices_open_port(int listen_fd, const char *name, int timeout_ms)
     char path[512];
     int result;
 
-    while ((result = port_find(name, path, sizeof(path))) == -ENOENT) {
+    while ((result = device_find(&ports_class, name, path, sizeof(path))) == -ENOENT) {
         result = announcement_await(listen_fd, until_ms);
         if (result < 0)
             return result;
@@ -185,4 +195,18 @@ int devices_open_port(int listen_fd, const char *name, int timeout_ms)
         return -errno;
     result = port_await_host(fd, until_ms);
     return result < 0 ? result : take_fd(&fd);
+}
+
+/* All disks of a machine have been probed by the time its root is there, and this one with
+ * them.
+ */
+int devices_open_disk(const char *serial)
+{
+    char path[512];
+    int fd, result = device_find(&disks_class, serial, path, sizeof(path));
+
+    if (result < 0)
+        return result;
+    fd = open(path, O_RDWR | O_DIRECT | O_EXCL | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }

@@ -17,3 +17,7 @@ int devices_await(int listen_fd, const char *path, int timeout_ms);
 /* Opens the virtio port of that name and waits until the host has opened its end. The
  * descriptor or -errno. */
 int devices_open_port(int listen_fd, const char *name, int timeout_ms);
+
+/* Opens the disk of that serial number past the page cache, and so that nobody mounts it. The
+ * descriptor, -ENOENT: there is none, or another -errno. */
+int devices_open_disk(const char *serial);

@@ -219,6 +219,11 @@ static int exec_data(struct call *call, unsigned stream, struct span bytes)
     return stream == 0 ? exec_input_data(&exec_of(call)->input, bytes) : -EPROTO;
 }
 
+static int exec_slot(struct call *call, unsigned stream, unsigned slot, size_t size)
+{
+    return stream == 0 ? exec_input_slot(&exec_of(call)->input, slot, size) : -EPROTO;
+}
+
 static int exec_end(struct call *call, unsigned stream, struct span reason)
 {
     if (stream != 0)
@@ -258,6 +263,7 @@ static void exec_resume(struct call *call)
 
 static const struct call_ops exec_ops = {
     .data = exec_data,
+    .slot = exec_slot,
     .end = exec_end,
     .credit = exec_credit,
     .cancel = exec_cancel,

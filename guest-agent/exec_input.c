@@ -2,6 +2,7 @@
  * that does not. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "exec_state.h"
@@ -26,6 +27,7 @@ static void input_took(struct exec_input *input, size_t size)
     if (input->taken < CREDIT_STEP_BYTES || input->ended)
         return;
     input->window += input->taken;
+    serve_return_slots(serve, true);
     serve_queued(serve,
                  frames_credit(serve_queue(serve), input->exec->call.id, 0, input->taken));
     input->taken = 0;
@@ -64,17 +66,45 @@ static void input_ready(void *ctx, uint32_t events)
     input_pump(ctx);
 }
 
-int exec_input_data(struct exec_input *input, struct span bytes)
+/* Room for bytes of the host; NULL with 0: they are not wanted any more. */
+static int input_take(struct exec_input *input, size_t size, uint8_t **ret_room)
 {
-    if (bytes.size > input->window || input->ended)
+    *ret_room = NULL;
+    if (size > input->window || input->ended)
         return -EPROTO;
-    input->window -= bytes.size;
+    input->window -= size;
     if (input->fd < 0) {
-        input_took(input, bytes.size);
+        input_took(input, size);
         return 0;
     }
-    if (buf_append(&input->waiting, bytes.data, bytes.size) < 0)
-        return -ENOMEM;
+    *ret_room = buf_reserve(&input->waiting, size);
+    return *ret_room ? 0 : -ENOMEM;
+}
+
+int exec_input_data(struct exec_input *input, struct span bytes)
+{
+    uint8_t *room;
+    int result = input_take(input, bytes.size, &room);
+
+    if (result < 0 || !room)
+        return result;
+    memcpy(room, bytes.data, bytes.size);
+    input->waiting.size += bytes.size;
+    input_pump(input);
+    return 0;
+}
+
+int exec_input_slot(struct exec_input *input, unsigned slot, size_t size)
+{
+    struct mailbox *mailbox = &input->exec->call.serve->mailbox;
+    uint8_t *room;
+    int result = input_take(input, size, &room);
+
+    if (result == 0 && room)
+        result = mailbox_get(mailbox, slot, size, room, size);
+    if (result < 0 || !room)
+        return result;
+    input->waiting.size += size;
     input_pump(input);
     return 0;
 }

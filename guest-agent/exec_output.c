@@ -21,30 +21,83 @@ static size_t output_room(struct exec_output *output)
 
     if (output_overdue(output) && output->owed < room)
         room = output->owed;
+    return serve_full(output->exec->call.serve) ? 0 : (size_t)room;
+}
+
+/* At most ROOM bytes into a DATA frame. How many, or as read(2) tells. */
+static ssize_t output_read_data(struct exec_output *output, size_t room)
+{
+    struct serve *serve = output->exec->call.serve;
+    struct buf *queue = serve_queue(serve);
+    size_t start;
+    ssize_t size;
+    int result;
+
     if (room > AGENT_DATA_MAX_BYTES)
         room = AGENT_DATA_MAX_BYTES;
-    return serve_full(output->exec->call.serve) ? 0 : (size_t)room;
+    result = agent_frame_data_begin(output->exec->call.id, output->stream, room, queue, &start);
+    if (result < 0) {
+        serve_queued(serve, result);
+        errno = EAGAIN;
+        return -1;
+    }
+    size = read(output->fd, queue->data + queue->size, room);
+    agent_frame_data_finish(queue, start, size > 0 ? (size_t)size : 0);
+    return size;
+}
+
+/* SIZE bytes at DATA in as many frames as they need. 0 or -errno. */
+static int output_queue_data(struct exec_output *output, const uint8_t *data, size_t size)
+{
+    struct buf *queue = serve_queue(output->exec->call.serve);
+    int result = 0;
+
+    for (size_t at = 0, part; result == 0 && at < size; at += part) {
+        part = size - at < AGENT_DATA_MAX_BYTES ? size - at : AGENT_DATA_MAX_BYTES;
+        result = frames_data(queue, output->exec->call.id, output->stream, data + at, part);
+    }
+    return result;
+}
+
+/* At most ROOM bytes into SLOT, or, when there are few, into DATA. */
+static ssize_t output_read_slot(struct exec_output *output, size_t room, int slot,
+                                uint8_t *data)
+{
+    struct serve *serve = output->exec->call.serve;
+    ssize_t size;
+
+    if (room > AGENT_MAILBOX_SLOT_BYTES)
+        room = AGENT_MAILBOX_SLOT_BYTES;
+    size = read(output->fd, data, room);
+    if (size >= (ssize_t)AGENT_MAILBOX_MIN_BYTES &&
+        mailbox_put(&serve->mailbox, slot, data, (size_t)size) == 0) {
+        serve_queued(serve, frames_slot(serve_queue(serve), output->exec->call.id,
+                                        output->stream, (unsigned)slot, (size_t)size));
+        return size;
+    }
+    mailbox_slot_give(&serve->mailbox, slot);
+    if (size > 0)
+        serve_queued(serve, output_queue_data(output, data, (size_t)size));
+    return size;
 }
 
 /* One read; false: nothing more now. */
 static bool output_read(struct exec_output *output)
 {
     struct serve *serve = output->exec->call.serve;
-    struct buf *queue = serve_queue(serve);
     const size_t room = output_room(output);
-    size_t start;
+    uint8_t *bounce = NULL;
+    int slot = -1;
     ssize_t size;
-    int result;
 
     if (room == 0)
         return false;
-    result = agent_frame_data_begin(output->exec->call.id, output->stream, room, queue, &start);
-    if (result < 0) {
-        serve_queued(serve, result);
-        return false;
-    }
-    size = read(output->fd, queue->data + queue->size, room);
-    agent_frame_data_finish(queue, start, size > 0 ? (size_t)size : 0);
+    if (room >= AGENT_MAILBOX_MIN_BYTES && mailbox_on(&serve->mailbox))
+        bounce = mailbox_bounce(&serve->mailbox);
+    if (bounce)
+        slot = mailbox_slot_take(&serve->mailbox);
+    size = slot < 0 ? output_read_data(output, room)
+                    : output_read_slot(output, room, slot, bounce);
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (size <= 0) {

@@ -78,6 +78,7 @@ void exec_output_end(struct exec_output *output);
 int exec_input_init(struct exec_input *input, struct exec *exec, int *ret_their_fd);
 void exec_input_done(struct exec_input *input);
 int exec_input_data(struct exec_input *input, struct span bytes);
+int exec_input_slot(struct exec_input *input, unsigned slot, size_t size);
 void exec_input_end(struct exec_input *input);
 
 /* exec.c: an output ended, or time passed: is there anything left to wait for? */

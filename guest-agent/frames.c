@@ -48,6 +48,26 @@ int frames_data(struct buf *to, uint64_t id, unsigned stream, const void *data, 
     return agent_frame_encode(&frame, to);
 }
 
+int frames_slot(struct buf *to, uint64_t id, unsigned stream, unsigned slot, size_t size)
+{
+    const struct agent_frame frame = {
+        .kind = AGENT_FRAME_SLOT,
+        .id = id,
+        .stream = stream,
+        .slot = slot,
+        .size = (uint32_t)size,
+    };
+
+    return agent_frame_encode(&frame, to);
+}
+
+int frames_return(struct buf *to, uint32_t slots)
+{
+    const struct agent_frame frame = { .kind = AGENT_FRAME_RETURN, .slots = slots };
+
+    return agent_frame_encode(&frame, to);
+}
+
 int frames_credit(struct buf *to, uint64_t id, unsigned stream, uint64_t size)
 {
     const struct agent_frame frame = {

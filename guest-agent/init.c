@@ -13,6 +13,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "agent_frame.h"
 #include "cleanup.h"
 #include "devices.h"
 #include "log.h"
@@ -264,7 +265,17 @@ static int prepare_root(const char *workspace_disk)
     return result < 0 ? step_failed("loopback", result) : 0;
 }
 
-static int prepare(int *ret_fd)
+/* A machine without one is slower, no worse. */
+static int open_mailbox(void)
+{
+    int fd = devices_open_disk(AGENT_MAILBOX_SERIAL);
+
+    if (fd < 0 && fd != -ENOENT)
+        log_event(LOG_WARN, "mailbox_not_used", log_text("error", strerror(-fd)));
+    return fd < 0 ? -1 : fd;
+}
+
+static int prepare(struct init_fds *ret_fds)
 {
     _cleanup_close_ int listen_fd = devices_listen();
     char device[DEVICE_BYTES];
@@ -284,9 +295,10 @@ static int prepare(int *ret_fd)
     result = prepare_root(workspace_disk);
     if (result < 0)
         return result;
-    *ret_fd = devices_open_port(listen_fd, PORT_NAME, DEVICE_TIMEOUT_MS);
-    if (*ret_fd < 0)
-        return step_failed("port", *ret_fd);
+    ret_fds->channel = devices_open_port(listen_fd, PORT_NAME, DEVICE_TIMEOUT_MS);
+    if (ret_fds->channel < 0)
+        return step_failed("port", ret_fds->channel);
+    ret_fds->mailbox = open_mailbox();
     sync(); /* a template copies the disk as it is now */
     return 0;
 }
@@ -300,13 +312,13 @@ static uint64_t memory_bytes(void)
 
 _Noreturn void init_machine(init_run_fn run)
 {
-    int fd = -1;
+    struct init_fds fds = { -1, -1, -1 };
 
-    if (prepare(&fd) == 0)
-        (void)run(fd,
-                  programs_open(open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-                                memory_bytes()),
-                  true);
+    if (prepare(&fds) == 0) {
+        fds.cgroup = programs_open(open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                   memory_bytes());
+        (void)run(&fds, true);
+    }
     (void)reboot(RB_POWER_OFF);
     (void)reboot(RB_AUTOBOOT); /* where nothing can cut the power; QEMU runs with -no-reboot */
     for (;;)

@@ -6,10 +6,13 @@
 
 #include <stdbool.h>
 
-/* Serves on the channel (consumed), with the folder for the execs' cgroups (consumed, -1:
- * none).
- */
-typedef int (*init_run_fn)(int own_fd, int own_cgroup_fd, bool machine);
+/* What it serves with, all consumed. */
+struct init_fds {
+    int channel;
+    int mailbox; /* the disk for bulk; -1: none */
+    int cgroup;  /* the folder for the execs' cgroups; -1: none */
+};
+typedef int (*init_run_fn)(const struct init_fds *own_fds, bool machine);
 
 /* Never returns: the machine is powered off when RUN does, or when a step fails, with the
  * reason on the console. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,6 +39,7 @@ struct job {
     void *request; /* struct of the operation's request type */
     struct work_item work;
     struct buf file; /* the thread's own: frames that are being filled from a file */
+    uint8_t *pages;  /* the same: what goes into a slot of the mailbox; NULL: nothing did */
     struct loop_notice progress; /* thread -> loop: look at `out` and `done` */
     atomic_bool cancelled;
 
@@ -76,6 +78,8 @@ static void job_free(struct job *job)
     free(job->request);
     buf_done(&job->out);
     buf_done(&job->file);
+    if (job->pages)
+        (void)munmap(job->pages, AGENT_MAILBOX_SLOT_BYTES); /* they are ours */
     blocks_free(job);
     free(job->input_reason);
     (void)pthread_cond_destroy(&job->changed);
@@ -95,9 +99,10 @@ static void job_flush(void *ctx)
         return; /* job_resume() comes */
     (void)pthread_mutex_lock(&job->lock);
     done = job->done;
-    if (job->out.size > 0)
+    if (job->out.size > 0) {
         serve_queued(serve, serve_append(serve, &job->out));
-    else if (done)
+        serve_return_slots(serve, true);
+    } else if (done)
         serve_queued(serve, -ENOMEM); /* the answer cannot be told */
     (void)pthread_mutex_unlock(&job->lock);
     if (!done)
@@ -153,22 +158,40 @@ static void job_grant(struct job *job)
     loop_notify(job->call.serve->loop, &job->progress);
 }
 
-static int job_take_data(struct job *job, struct span bytes)
+/* What came: bytes, or (DATA is NULL) a slot of the mailbox. */
+struct job_bytes {
+    const void *data;
+    unsigned slot;
+    size_t size;
+};
+
+static int job_take_bytes(struct job *job, const struct job_bytes *bytes)
 {
-    if (job->input != INPUT_OPEN || bytes.size > job->in_window)
+    struct mailbox *mailbox = &job->call.serve->mailbox;
+    uint8_t *to;
+    int result = 0;
+
+    if (job->input != INPUT_OPEN || bytes->size > job->in_window)
         return -EPROTO;
     if (!job->in.data && blocks_make(job) < 0)
         return -ENOMEM;
-    job->in_window -= bytes.size;
-    memcpy(blocks_filling(&job->in) + job->in.size, bytes.data, bytes.size);
-    job->in.size += bytes.size;
+    job->in_window -= bytes->size;
+    to = blocks_filling(&job->in) + job->in.size;
+    if (bytes->data)
+        memcpy(to, bytes->data, bytes->size);
+    else
+        result = mailbox_get(mailbox, bytes->slot, bytes->size, to,
+                             job->in.capacity - job->in.size);
+    if (result < 0)
+        return result;
+    job->in.size += bytes->size;
     job->in.heard_ms = clock_ms();
     if (job->in.size >= GRANT_FROM_BYTES)
         job_grant(job);
     return 0;
 }
 
-static int job_data(struct call *call, unsigned stream, struct span bytes)
+static int job_bytes_came(struct call *call, unsigned stream, const struct job_bytes *bytes)
 {
     struct job *job = job_of(call);
     int result;
@@ -176,11 +199,22 @@ static int job_data(struct call *call, unsigned stream, struct span bytes)
     if (stream != WRITE_STREAM || job->operation->id != GUEST_fs_write)
         return -EPROTO;
     (void)pthread_mutex_lock(&job->lock);
-    result = job_take_data(job, bytes);
+    result = job_take_bytes(job, bytes);
     if (result == 0 && job->in.size >= blocks_step(&job->in))
         (void)pthread_cond_signal(&job->changed);
     (void)pthread_mutex_unlock(&job->lock);
     return result;
+}
+
+static int job_data(struct call *call, unsigned stream, struct span bytes)
+{
+    return job_bytes_came(call, stream,
+                          &(struct job_bytes){ .data = bytes.data, .size = bytes.size });
+}
+
+static int job_slot(struct call *call, unsigned stream, unsigned slot, size_t size)
+{
+    return job_bytes_came(call, stream, &(struct job_bytes){ .slot = slot, .size = size });
 }
 
 static int job_end(struct call *call, unsigned stream, struct span reason)
@@ -235,6 +269,7 @@ static void job_resume(struct call *call)
 
 static const struct call_ops job_ops = {
     .data = job_data,
+    .slot = job_slot,
     .end = job_end,
     .credit = job_credit,
     .cancel = job_cancel,
@@ -347,7 +382,7 @@ static int job_send_file_frames(struct job *job, struct sandbox_error *err)
     return result;
 }
 
-/* How many bytes the next frame may have. -1: the call was cancelled. */
+/* How many bytes may be sent now. -1: the call was cancelled. */
 static ssize_t job_file_room(struct job *job, struct sandbox_error *err)
 {
     ssize_t result;
@@ -355,43 +390,137 @@ static ssize_t job_file_room(struct job *job, struct sandbox_error *err)
     (void)pthread_mutex_lock(&job->lock);
     while (job->out_window == 0 && !job_cancelled(job))
         (void)pthread_cond_wait(&job->changed, &job->lock);
-    result = job->out_window < AGENT_DATA_MAX_BYTES ? (ssize_t)job->out_window
-                                                    : (ssize_t)AGENT_DATA_MAX_BYTES;
+    result = (ssize_t)job->out_window;
     if (job_cancelled(job))
         result = sandbox_error_set(err, S218, "the call was cancelled");
     (void)pthread_mutex_unlock(&job->lock);
     return result;
 }
 
-/* How many bytes it read, 0 at the end of the file; *ret_error is errno when the file gave one.
+/* Past the page cache, or (again) through it. False: it is so already, or cannot be chosen. */
+static bool file_set_direct(int fd, bool direct)
+{
+    const int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && !(flags & O_DIRECT) == direct &&
+           fcntl(fd, F_SETFL, flags ^ O_DIRECT) == 0;
+}
+
+/* A file system may refuse to read past the page cache, and does where a buffer is not aligned.
  */
-static ssize_t job_read_file(struct job *job, int fd, int *ret_error, struct sandbox_error *err)
+static ssize_t file_read(int fd, void *to, size_t size, int *ret_error)
+{
+    ssize_t got;
+
+    do
+        got = read(fd, to, size);
+    while (got < 0 && (errno == EINTR || (errno == EINVAL && file_set_direct(fd, false))));
+    *ret_error = got < 0 ? errno : 0;
+    return got;
+}
+
+static void job_sent(struct job *job, size_t size)
+{
+    (void)pthread_mutex_lock(&job->lock);
+    job->out_window -= size;
+    (void)pthread_mutex_unlock(&job->lock);
+}
+
+/* A frame of at most ROOM bytes. How many it read, 0 at the end of the file; *ret_error is
+ * errno when the file gave one. */
+static ssize_t job_read_data(struct job *job, int fd, size_t room, int *ret_error,
+                             struct sandbox_error *err)
+{
+    ssize_t size;
+    size_t start;
+
+    if (room > AGENT_DATA_MAX_BYTES)
+        room = AGENT_DATA_MAX_BYTES;
+    if (agent_frame_data_begin(job->call.id, READ_STREAM, room, &job->file, &start) < 0)
+        return job_queued(job, -ENOMEM, err);
+    size = file_read(fd, job->file.data + job->file.size, room, ret_error);
+    agent_frame_data_finish(&job->file, start, size > 0 ? (size_t)size : 0);
+    return size;
+}
+
+/* SIZE bytes of the job's pages, in SLOT or, if that fails, in DATA. 0 or -errno. */
+static int job_send_pages(struct job *job, int slot, size_t size)
+{
+    struct mailbox *mailbox = &job->call.serve->mailbox;
+    int result = 0;
+
+    if (size >= AGENT_MAILBOX_MIN_BYTES && mailbox_put(mailbox, slot, job->pages, size) == 0)
+        return frames_slot(&job->file, job->call.id, READ_STREAM, (unsigned)slot, size);
+    mailbox_slot_give(mailbox, slot);
+    for (size_t at = 0, part; result == 0 && at < size; at += part) {
+        part = size - at < AGENT_DATA_MAX_BYTES ? size - at : AGENT_DATA_MAX_BYTES;
+        result = frames_data(&job->file, job->call.id, READ_STREAM, job->pages + at, part);
+    }
+    return result;
+}
+
+/* The same as job_read_data(), of a slot. */
+static ssize_t job_read_slot(struct job *job, int fd, size_t room, int slot, int *ret_error,
+                             struct sandbox_error *err)
+{
+    ssize_t size;
+
+    room = room > AGENT_MAILBOX_SLOT_BYTES ? AGENT_MAILBOX_SLOT_BYTES
+                                           : room - room % JOB_ALIGN_BYTES;
+    size = file_read(fd, job->pages, room, ret_error);
+    if (size <= 0)
+        mailbox_slot_give(&job->call.serve->mailbox, slot);
+    else if (job_send_pages(job, slot, (size_t)size) < 0)
+        return job_queued(job, -ENOMEM, err);
+    return size;
+}
+
+/* A slot to read into, and pages for it. -1: as DATA. */
+static int job_slot_take(struct job *job, size_t room)
+{
+    int slot = room < AGENT_MAILBOX_MIN_BYTES ? -1
+                                              : mailbox_slot_take(&job->call.serve->mailbox);
+
+    if (slot < 0 || job->pages)
+        return slot;
+    job->pages = mmap(NULL, AGENT_MAILBOX_SLOT_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (job->pages != MAP_FAILED)
+        return slot;
+    job->pages = NULL;
+    mailbox_slot_give(&job->call.serve->mailbox, slot);
+    return -1;
+}
+
+/* LARGE: it has shown to be worth a slot. */
+static ssize_t job_read_file(struct job *job, int fd, bool large, int *ret_error,
+                             struct sandbox_error *err)
 {
     ssize_t size, room = job_file_room(job, err);
-    size_t start;
+    int slot;
 
     if (room < 0)
         return -1;
-    if (agent_frame_data_begin(job->call.id, READ_STREAM, (size_t)room, &job->file, &start) < 0)
-        return job_queued(job, -ENOMEM, err);
-    do
-        size = read(fd, job->file.data + job->file.size, (size_t)room);
-    while (size < 0 && errno == EINTR);
-    *ret_error = size < 0 ? errno : 0;
-    agent_frame_data_finish(&job->file, start, size > 0 ? (size_t)size : 0);
-    (void)pthread_mutex_lock(&job->lock);
-    job->out_window -= size > 0 ? (uint64_t)size : 0;
-    (void)pthread_mutex_unlock(&job->lock);
+    slot = large ? job_slot_take(job, (size_t)room) : -1;
+    size = slot < 0 ? job_read_data(job, fd, (size_t)room, ret_error, err)
+                    : job_read_slot(job, fd, (size_t)room, slot, ret_error, err);
+    if (size > 0)
+        job_sent(job, (size_t)size);
     return size;
 }
 
 int job_send_file(struct job *job, int fd, int *ret_error, struct sandbox_error *err)
 {
+    bool large = false;
     ssize_t size;
 
     *ret_error = 0;
     do {
-        size = job_read_file(job, fd, ret_error, err);
+        size = job_read_file(job, fd, large, ret_error, err);
+        if (!large && size == (ssize_t)AGENT_DATA_MAX_BYTES) {
+            large = true;
+            (void)file_set_direct(fd, mailbox_on(&job->call.serve->mailbox));
+        }
         if (job->file.size > 0 && job_send_file_frames(job, err) < 0)
             return -1;
     } while (size > 0);

@@ -21,10 +21,11 @@
 #include "tree.h"
 
 struct options {
-    int fd;        /* -1: we are a machine's init */
-    int cgroup_fd; /* -1: none */
+    struct init_fds fds; /* channel is -1: we are a machine's init */
     bool verbose;
 };
+
+#define FD_MAX (1 << 20)
 
 /* Non-negative and nothing behind it, else -1. */
 static int number_parse(const char *text)
@@ -32,25 +33,32 @@ static int number_parse(const char *text)
     char *end;
     long number = strtol(text, &end, 10);
 
-    return *text && !*end && number >= 0 && number < 1 << 20 ? (int)number : -1;
+    return *text && !*end && number >= 0 && number < FD_MAX ? (int)number : -1;
 }
 
 static int options_parse(int argc, char **argv, struct options *options)
 {
     static const struct option long_options[] = {
-        { "fd", required_argument, NULL, 'f' }, { "cgroup-fd", required_argument, NULL, 'c' },
-        { "verbose", no_argument, NULL, 'v' },  { "version", no_argument, NULL, 'V' },
-        { "help", no_argument, NULL, 'h' },     { NULL, 0, NULL, 0 },
+        { "fd", required_argument, NULL, 'f' },
+        { "cgroup-fd", required_argument, NULL, 'c' },
+        { "mailbox-fd", required_argument, NULL, 'm' },
+        { "verbose", no_argument, NULL, 'v' },
+        { "version", no_argument, NULL, 'V' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
     int option;
 
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         switch (option) {
         case 'f':
-            options->fd = number_parse(optarg);
+            options->fds.channel = number_parse(optarg);
             break;
         case 'c':
-            options->cgroup_fd = number_parse(optarg);
+            options->fds.cgroup = number_parse(optarg);
+            break;
+        case 'm':
+            options->fds.mailbox = number_parse(optarg);
             break;
         case 'v':
             options->verbose = true;
@@ -60,35 +68,47 @@ static int options_parse(int argc, char **argv, struct options *options)
             exit(0);
         default:
             (void)fprintf(option == 'h' ? stdout : stderr,
-                          "usage: sandbox-guest-agent --fd N [--cgroup-fd N] [--verbose]\n"
+                          "usage: sandbox-guest-agent --fd N [--cgroup-fd N] [--mailbox-fd N] "
+                          "[--verbose]\n"
                           "Pid 1 of a sandbox; N is its channel to the adapter. Without --fd\n"
                           "it must be pid 1 of a machine and finds the channel itself.\n");
             exit(option == 'h' ? 0 : 2);
         }
     }
-    if (options->fd < 0) /* the kernel hands words on that it does not know */
+    if (options->fds.channel < 0) /* the kernel hands words on that it does not know */
         return getpid() == 1 ? 0 : -1;
     return optind == argc ? 0 : -1;
 }
 
-/* Whatever else we inherited must not reach a program. */
-static void close_others(const struct options *options)
+static bool is_ours(const struct init_fds *fds, unsigned fd)
 {
-    const int low = options->fd < options->cgroup_fd ? options->fd : options->cgroup_fd;
-    const int high = options->fd < options->cgroup_fd ? options->cgroup_fd : options->fd;
+    return (int)fd == fds->channel || (int)fd == fds->mailbox || (int)fd == fds->cgroup;
+}
 
-    if (low > 3)
-        (void)syscall(SYS_close_range, 3, low - 1, 0);
-    if (high > low + 1 && high > 3)
-        (void)syscall(SYS_close_range, low < 3 ? 3 : low + 1, high - 1, 0);
-    (void)syscall(SYS_close_range, high < 3 ? 3 : high + 1, ~0u, 0);
-    if (options->cgroup_fd >= 0)
-        (void)fcntl(options->cgroup_fd, F_SETFD, FD_CLOEXEC);
+/* Whatever else we inherited must not reach a program. */
+static void close_others(const struct init_fds *fds)
+{
+    unsigned left = (fds->channel >= 3) + (fds->mailbox >= 3) + (fds->cgroup >= 3);
+    unsigned first = 3;
+
+    for (unsigned fd = 3; left > 0 && fd < (unsigned)FD_MAX; fd++) {
+        if (!is_ours(fds, fd))
+            continue;
+        if (fd > first)
+            (void)syscall(SYS_close_range, first, fd - 1, 0);
+        first = fd + 1;
+        left--;
+    }
+    (void)syscall(SYS_close_range, first, ~0u, 0);
+    if (fds->cgroup >= 0)
+        (void)fcntl(fds->cgroup, F_SETFD, FD_CLOEXEC);
+    if (fds->mailbox >= 0)
+        (void)fcntl(fds->mailbox, F_SETFD, FD_CLOEXEC);
 }
 
 /* Serves until the conversation is over. The exit code. What is going on in threads that never
  * come back keeps using these objects, so they are never freed. */
-static int run(int own_fd, int own_cgroup_fd, bool machine)
+static int run(const struct init_fds *own_fds, bool machine)
 {
     static struct reaper reaper;
     static struct trees trees;
@@ -99,9 +119,12 @@ static int run(int own_fd, int own_cgroup_fd, bool machine)
     if (result == 0)
         result = reaper_init(&reaper, loop);
     if (result == 0)
-        result = trees_init(&trees, loop, &reaper, own_cgroup_fd);
+        result = trees_init(&trees, loop, &reaper, own_fds->cgroup);
     if (result == 0)
-        result = serve_init(&serve, loop, own_fd, &trees, machine);
+        result = serve_init(
+            &serve, loop,
+            (struct serve_fds){ .channel = own_fds->channel, .mailbox = own_fds->mailbox },
+            &trees, machine);
     if (result < 0) {
         log_event(LOG_ERROR, "start_failed", log_text("error", strerror(-result)));
         return 1;
@@ -111,7 +134,7 @@ static int run(int own_fd, int own_cgroup_fd, bool machine)
 
 int main(int argc, char **argv)
 {
-    struct options options = { .fd = -1, .cgroup_fd = -1 };
+    struct options options = { .fds = { -1, -1, -1 } };
 
     if (options_parse(argc, argv, &options) < 0) {
         (void)fprintf(stderr, "sandbox-guest-agent: --fd is missing or wrong; see --help\n");
@@ -120,9 +143,9 @@ int main(int argc, char **argv)
     log_init("sandbox-guest-agent", LOG_FORMAT_KEY_VALUE,
              options.verbose ? LOG_DEBUG : LOG_INFO);
     spawn_prepare_process();
-    if (options.fd < 0)
+    if (options.fds.channel < 0)
         init_machine(run);
-    close_others(&options);
+    close_others(&options.fds);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* pid 1 is one already */
-    _exit(run(options.fd, options.cgroup_fd, false));
+    _exit(run(&options.fds, false));
 }

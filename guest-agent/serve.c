@@ -167,6 +167,36 @@ static int serve_call(struct serve *serve, const struct agent_frame *frame)
     return job_begin(serve, frame->id, operation, frame->body);
 }
 
+/* The mailbox. */
+
+void serve_return_slots(struct serve *serve, bool force)
+{
+    const uint32_t slots = mailbox_take_owed(&serve->mailbox, force);
+
+    if (slots != 0)
+        serve_queued(serve, frames_return(serve_queue(serve), slots));
+}
+
+static int serve_slot(struct serve *serve, const struct agent_frame *frame)
+{
+    struct call *call = table_get(serve->calls, frame->id);
+    int result = mailbox_claim(&serve->mailbox, frame->slot);
+
+    if (result == 0 && call)
+        result = call->ops->slot(call, frame->stream, frame->slot, frame->size);
+    serve_return_slots(serve, false);
+    return result;
+}
+
+static int serve_return(struct serve *serve, const struct agent_frame *frame)
+{
+    int result = mailbox_returned(&serve->mailbox, frame->slots, frame->idle);
+
+    if (frame->idle)
+        serve_return_slots(serve, true);
+    return result;
+}
+
 /* Frames of a call that is over crossed its REPLY on the way and are dropped. */
 static int serve_call_frame(struct serve *serve, const struct agent_frame *frame)
 {
@@ -249,6 +279,7 @@ static int serve_configure(struct serve *serve, const struct agent_frame *frame)
         serve_set_state(serve, SERVE_READY);
     else if (serve->state == SERVE_GREETING)
         serve_set_state(serve, SERVE_REHEARSING);
+    mailbox_turn(&serve->mailbox, configure->mailbox);
     if (configure->rehearsal)
         serve_carry_out(serve);
     return 0;
@@ -274,6 +305,10 @@ static int serve_frame(void *ctx, const struct agent_frame *frame)
     case AGENT_FRAME_CREDIT:
     case AGENT_FRAME_END:
         return serve_takes_calls(serve) ? serve_call_frame(serve, frame) : -EPROTO;
+    case AGENT_FRAME_SLOT:
+        return serve_takes_calls(serve) ? serve_slot(serve, frame) : -EPROTO;
+    case AGENT_FRAME_RETURN:
+        return serve_takes_calls(serve) ? serve_return(serve, frame) : -EPROTO;
     default:
         return -EPROTO; /* only the agent sends these */
     }
@@ -315,6 +350,10 @@ static void serve_hello(struct serve *serve)
         .agent_version = (char *)(uintptr_t)SANDBOX_VERSION,
         .has_operations = true,
         .operations = { .count = GUEST_MAX, .items = names },
+        .has_mailbox_slots = serve->mailbox.fd >= 0,
+        .mailbox_slots = AGENT_MAILBOX_SLOTS,
+        .has_mailbox_slot_bytes = serve->mailbox.fd >= 0,
+        .mailbox_slot_bytes = AGENT_MAILBOX_SLOT_BYTES,
     };
 
     for (int i = 0; i < GUEST_MAX; i++)
@@ -323,10 +362,10 @@ static void serve_hello(struct serve *serve)
         serve, frames_map(serve_queue(serve), AGENT_FRAME_HELLO, 0, &type_guest_hello, &hello));
 }
 
-int serve_init(struct serve *serve, struct loop *loop, int own_fd, struct trees *trees,
-               bool machine)
+int serve_init(struct serve *serve, struct loop *loop, struct serve_fds own_fds,
+               struct trees *trees, bool machine)
 {
-    _cleanup_close_ int fd = own_fd;
+    _cleanup_close_ int fd = own_fds.channel;
     int result;
 
     *serve = (struct serve){
@@ -336,6 +375,7 @@ int serve_init(struct serve *serve, struct loop *loop, int own_fd, struct trees 
         .workdir = strdup("/"),
         .null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC),
     };
+    mailbox_init(&serve->mailbox, own_fds.mailbox);
     list_init(&serve->list);
     if (serve->null_fd < 0)
         return -errno;
@@ -359,4 +399,5 @@ void serve_done(struct serve *serve)
     text_list_done(&serve->environment);
     free(take_ptr(serve->workdir));
     closep(&serve->null_fd);
+    mailbox_done(&serve->mailbox);
 }

@@ -7,11 +7,12 @@
 
 #include "codec.h"
 #include "link.h"
+#include "mailbox.h"
 #include "tree.h"
 #include "work.h"
 
 #define AGENT_PROTOCOL_MAJOR 1u
-#define AGENT_PROTOCOL_MINOR 3u
+#define AGENT_PROTOCOL_MINOR 4u
 #define SERVE_CALLS_MAX 1024u /* at once; more are refused by name */
 
 /* What a call does with the frames of its streams. All but cancel and resume: 0, or -EPROTO
@@ -19,6 +20,8 @@
 struct call;
 struct call_ops {
     int (*data)(struct call *call, unsigned stream, struct span bytes);
+    /* The same: SIZE bytes are in SLOT of the mailbox. Another -errno: they cannot be read. */
+    int (*slot)(struct call *call, unsigned stream, unsigned slot, size_t size);
     int (*end)(struct call *call, unsigned stream, struct span reason);
     int (*credit)(struct call *call, unsigned stream, uint64_t size);
     void (*cancel)(struct call *call);
@@ -44,6 +47,7 @@ struct serve {
     enum serve_state state;
     struct loop *loop;
     struct link *link;
+    struct mailbox mailbox;
     struct trees *trees;
     struct work work;
     struct table *calls; /* id -> struct call */
@@ -60,11 +64,17 @@ struct serve {
                    */
 };
 
-/* Consumes the channel, also on failure; HELLO goes out with the first turn of the loop. TREES
- * is borrowed. When the conversation is over the loop is stopped: 0 in order, 1 broken. 0 or
- * -errno. */
-int serve_init(struct serve *serve, struct loop *loop, int own_fd, struct trees *trees,
-               bool machine);
+/* What a machine finds of its own, or is given: both consumed. */
+struct serve_fds {
+    int channel;
+    int mailbox; /* -1: none */
+};
+
+/* Consumes the descriptors, also on failure; HELLO goes out with the first turn of the loop.
+ * TREES is borrowed. When the conversation is over the loop is stopped: 0 in order, 1 broken. 0
+ * or -errno. */
+int serve_init(struct serve *serve, struct loop *loop, struct serve_fds own_fds,
+               struct trees *trees, bool machine);
 void serve_done(struct serve *serve);
 
 /* Registers a new call. The two ways to end it are below. */
@@ -77,6 +87,9 @@ void serve_end(struct serve *serve, struct call *call);
 struct buf *serve_queue(struct serve *serve);
 /* All of FRAMES (without a limit), which are empty afterwards; 0, -ENOMEM, -ENOBUFS. */
 int serve_append(struct serve *serve, struct buf *frames);
+/* Slots of the host that were emptied are told, when it is worth it, or along with what is
+ * queued (FORCE). */
+void serve_return_slots(struct serve *serve, bool force);
 bool serve_full(struct serve *serve); /* pause; `resume` will come */
 /* Takes the result of having appended frames: sends them, or ends the conversation. */
 void serve_queued(struct serve *serve, int result);

@@ -54,7 +54,7 @@ static void machine_started(void *ctx)
     if (machine->state != MACHINE_STARTING)
         return;
     machine_set_state(machine, MACHINE_UP);
-    machine->events->agent(machine->ctx, take_fd(&machine->channel_fd),
+    machine->events->agent(machine->ctx, take_fd(&machine->channel_fd), -1,
                            machine->network ? &shared : NULL);
 }
 

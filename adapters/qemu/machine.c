@@ -156,7 +156,8 @@ static void machine_up(struct machine *machine)
         (void)vm_kill(machine->vm, "its agent's socket is full"); /* the owner has a deadline */
         return;
     }
-    machine->events->agent(machine->ctx, fd, network ? network_addresses(network) : NULL);
+    machine->events->agent(machine->ctx, fd, vm_take_mailbox(machine->vm),
+                           network ? network_addresses(network) : NULL);
 }
 
 static void on_vm_up(void *ctx)

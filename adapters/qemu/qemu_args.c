@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agent_frame.h"
 #include "codec.h"
 
 /* Fewer words cost boot time or idle time, see docs/qemu.md. */
@@ -115,10 +116,12 @@ static int add_kernel(const struct qemu_args_spec *spec, struct text_list *to)
 /* Without werror a full disk of the host would stop the machine: the guest is told instead.
  * A disk that outlives nothing needs no flush, and no lock on a file without a name; one that
  * lasts is locked by its owner. */
-static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, bool read_only,
-                    bool lasting)
+enum disk_kind { DISK_READ_ONLY, DISK_THROWN_AWAY, DISK_LASTING, DISK_MAILBOX };
+
+static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd,
+                    enum disk_kind kind)
 {
-    const char *no_flush = lasting ? "off" : "on";
+    const char *no_flush = kind == DISK_LASTING ? "off" : "on";
 
     int result = ADD_ALL(to, "-add-fd");
 
@@ -129,11 +132,14 @@ static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd, boo
     if (result == 0)
         result = add(to,
                      "driver=raw,node-name=%s,read-only=%s,cache.no-flush=%s,file.driver=file,"
-                     "file.filename=/dev/fdset/%d,file.locking=off,file.cache.no-flush=%s",
-                     name, read_only ? "on" : "off", no_flush, fd, no_flush);
+                     "file.filename=/dev/fdset/%d,file.locking=off,file.cache.no-flush=%s%s",
+                     name, kind == DISK_READ_ONLY ? "on" : "off", no_flush, fd, no_flush,
+                     kind == DISK_MAILBOX ? ",discard=unmap,file.discard=unmap" : "");
     if (result == 0)
         result = ADD_ALL(to, "-device");
-    return result < 0 ? result : add(to, "virtio-blk-device,drive=%s,werror=report", name);
+    return result < 0 ? result
+                      : add(to, "virtio-blk-device,drive=%s,werror=report%s", name,
+                            kind == DISK_MAILBOX ? ",serial=" AGENT_MAILBOX_SERIAL : "");
 }
 
 static int add_channels(struct text_list *to)
@@ -181,11 +187,14 @@ int qemu_args_build(const struct qemu_args_spec *spec, struct text_list *to)
     if (result == 0)
         result = add_channels(to);
     if (result == 0)
-        result = add_disk(to, "image", QEMU_FD_IMAGE, true, false);
+        result = add_disk(to, "image", QEMU_FD_IMAGE, DISK_READ_ONLY);
     if (result == 0)
-        result = add_disk(to, "disk", QEMU_FD_DISK, false, spec->lasting);
+        result = add_disk(to, "disk", QEMU_FD_DISK,
+                          spec->lasting ? DISK_LASTING : DISK_THROWN_AWAY);
     if (result == 0 && spec->lasting)
-        result = add_disk(to, "workspace", QEMU_FD_WORKSPACE, true, false);
+        result = add_disk(to, "workspace", QEMU_FD_WORKSPACE, DISK_READ_ONLY);
+    if (result == 0)
+        result = add_disk(to, "mailbox", QEMU_FD_MAILBOX, DISK_MAILBOX);
     if (result == 0)
         result = add_network(spec, to);
     if (result == 0)

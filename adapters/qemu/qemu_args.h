@@ -23,6 +23,7 @@ enum qemu_fd {
     QEMU_FD_NETWORK,   /* datagram socket of frames; not for templates */
     QEMU_FD_WORKSPACE, /* vdc, for reading; of workers */
     QEMU_FD_LOCK,      /* held, not used; of workers */
+    QEMU_FD_MAILBOX,   /* the disk `mailbox`: memory shared with us, for bulk */
     QEMU_FD_LANDLOCK,  /* of confine.h; closed by the exec */
     QEMU_FD_MAX
 };

@@ -277,6 +277,11 @@ int vm_take_agent(struct vm *vm, const void *hello, size_t size)
     return told ? take_fd(&vm->agent_fd) : -1;
 }
 
+int vm_take_mailbox(struct vm *vm)
+{
+    return take_fd(&vm->mailbox_fd);
+}
+
 /* The end. */
 
 static void describe_end(struct vm *vm, int wait_status, char *ret_reason, size_t size)
@@ -308,6 +313,7 @@ static void vm_release(struct vm *vm)
     closep(&vm->console_fd);
     closep(&vm->agent_fd);
     closep(&vm->disk_fd);
+    closep(&vm->mailbox_fd);
     closep(&vm->agent_peer_fd);
     list_remove(&vm->node);
     free(vm);

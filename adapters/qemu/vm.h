@@ -78,6 +78,9 @@ int vm_say_hello(struct vm *vm, const void *hello, size_t size);
  * a clone's agent has greeted in its template. -1: out of room, or taken before. */
 int vm_take_agent(struct vm *vm, const void *hello, size_t size);
 
+/* The memory of its disk for bulk, once. */
+int vm_take_mailbox(struct vm *vm);
+
 /* It failed with an accelerator that has been given up since: another one may come up. */
 bool vm_may_retry(const struct vm *vm);
 

@@ -16,6 +16,7 @@
 #include "backend_state.h"
 #include "codec.h"
 #include "log.h"
+#include "mailbox.h"
 #include "network.h"
 #include "proc.h"
 #include "vm_state.h"
@@ -143,6 +144,7 @@ static int vm_put_fds(struct vm *vm, const struct vm_spec *spec, const struct vm
         { vm->network ? network_fd(vm->network) : -1, QEMU_FD_NETWORK },
         { spec->lasting ? spec->lasting->workspace_fd : -1, QEMU_FD_WORKSPACE },
         { spec->lasting ? spec->lasting->lock_fd : -1, QEMU_FD_LOCK },
+        { vm->mailbox_fd, QEMU_FD_MAILBOX },
         { ends->rules_fd, QEMU_FD_LANDLOCK },
     };
     static_assert(ARRAY_SIZE(all) <= VM_FDS_MAX, "room for all");
@@ -286,6 +288,10 @@ static int vm_start(struct vm *vm, const struct vm_spec *spec)
         vm->disk_fd = fcntl(spec->disk_fd, F_DUPFD_CLOEXEC, 0);
         result = vm->disk_fd < 0 ? -errno : 0;
     }
+    if (result == 0) {
+        vm->mailbox_fd = mailbox_memory_new();
+        result = vm->mailbox_fd < 0 ? vm->mailbox_fd : 0;
+    }
     if (result == 0)
         result = vm_launch_new(vm, spec, &ends, take_fd(&qmp_fd));
     if (result == 0)
@@ -314,6 +320,7 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
         .agent_fd = -1,
         .agent_peer_fd = -1,
         .disk_fd = -1,
+        .mailbox_fd = -1,
         .console_fd = -1,
         .began_ms = loop_now_ms(backend->loop),
     };

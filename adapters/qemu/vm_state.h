@@ -38,6 +38,7 @@ struct vm {
     struct loop_timer *trial; /* until it is up: its accelerator is unproven; NULL: it is not */
     int agent_fd;             /* -1: taken */
     int disk_fd;              /* of a disk that is thrown away, to see how large it is; -1 */
+    int mailbox_fd;           /* memory of its disk for bulk; -1: taken */
     int agent_peer_fd;        /* not cold: QEMU's end, kept to speak for the guest */
     struct loop_io *agent_io;
     int console_fd;

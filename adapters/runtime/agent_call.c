@@ -62,8 +62,20 @@ static struct agent_call *call_find(struct agent_link *link, uint64_t id)
     return NULL;
 }
 
+/* Nobody waits for it any more. */
+static void call_drop_filling(struct agent_call *call)
+{
+    struct agent_link *link = call->link;
+
+    if (link->filling.call != call)
+        return;
+    link->filling.call = NULL;
+    mailbox_slot_give(&link->mailbox, link->filling.slot);
+}
+
 static void call_free(struct agent_call *call)
 {
+    call_drop_filling(call);
     list_remove(&call->node);
     call->link->call_count--;
     if (call->given_up)
@@ -95,6 +107,8 @@ static void call_grant(struct agent_call *call, unsigned stream, uint64_t size)
     };
 
     call->windows[stream] += size;
+    if (call->link->mailbox.on)
+        agent_link_return_slots(call->link, true);
     agent_link_send(call->link, &frame);
 }
 
@@ -277,21 +291,36 @@ static const char *check_guest_stream(const struct agent_call *call, unsigned st
     return NULL;
 }
 
-static const char *take_data(struct agent_call *call, const struct agent_frame *frame)
+static const char *take_bytes(struct agent_call *call, unsigned stream, const uint8_t *data,
+                              size_t size)
 {
-    const char *wrong = check_guest_stream(call, frame->stream);
+    const char *wrong = check_guest_stream(call, stream);
 
     if (wrong)
         return wrong;
-    if (frame->body.size > call->windows[frame->stream])
+    if (size > call->windows[stream])
         return "more of a stream than was granted";
-    call->windows[frame->stream] -= frame->body.size;
+    call->windows[stream] -= size;
     if (!call->events)
-        call_grant(call, frame->stream, frame->body.size);
+        call_grant(call, stream, size);
     else if (call->events->data)
-        call->events->data(call->ctx, frame->stream, (const uint8_t *)frame->body.data,
-                           frame->body.size);
+        call->events->data(call->ctx, stream, data, size);
     return NULL;
+}
+
+/* Where slots are copied to before anything looks at them. The owner may free the link. */
+static const char *take_slot(struct agent_call *call, const struct agent_frame *frame)
+{
+    static uint8_t bytes[AGENT_MAILBOX_SLOT_BYTES]; /* the loop's thread only, never nested */
+    struct agent_link *link = call->link;
+    const char *wrong = mailbox_get(&link->mailbox, frame->slot, bytes, frame->size);
+
+    if (!wrong) {
+        agent_link_use_mailbox(link);
+        agent_link_return_slots(link, false);
+        wrong = take_bytes(call, frame->stream, bytes, frame->size);
+    }
+    return wrong;
 }
 
 /* The guest's words, fit for a message. */
@@ -359,7 +388,10 @@ const char *agent_call_frame(struct agent_link *link, const struct agent_frame *
     case AGENT_FRAME_ERROR:
         return take_error(call, frame->body);
     case AGENT_FRAME_DATA:
-        return take_data(call, frame);
+        return take_bytes(call, frame->stream, (const uint8_t *)frame->body.data,
+                          frame->body.size);
+    case AGENT_FRAME_SLOT:
+        return take_slot(call, frame);
     case AGENT_FRAME_END:
         return take_end(call, frame);
     default:
@@ -395,14 +427,90 @@ size_t agent_call_window(const struct agent_call *call, unsigned stream)
     return call->windows[stream] < SIZE_MAX ? (size_t)call->windows[stream] : SIZE_MAX;
 }
 
+void agent_call_send_filling(struct agent_link *link)
+{
+    struct agent_call *call = take_ptr(link->filling.call);
+    struct agent_frame frame;
+
+    if (!call)
+        return;
+    frame = (struct agent_frame){
+        .kind = AGENT_FRAME_SLOT,
+        .id = call->id,
+        .stream = link->filling.stream,
+        .slot = link->filling.slot,
+        .size = (uint32_t)link->filling.size,
+    };
+    mailbox_slot_sent(&link->mailbox, link->filling.slot);
+    agent_link_send(link, &frame);
+}
+
+/* Begins a slot if PART is worth one. */
+static bool call_fill(struct agent_call *call, unsigned stream, size_t part)
+{
+    struct agent_link *link = call->link;
+    int slot;
+
+    if (link->filling.call == call && link->filling.stream == stream)
+        return true;
+    if (part < AGENT_MAILBOX_MIN_BYTES)
+        return false;
+    agent_call_send_filling(link);
+    slot = mailbox_slot_take(&link->mailbox);
+    if (slot < 0)
+        return false;
+    link->filling.call = call;
+    link->filling.stream = stream;
+    link->filling.slot = (unsigned)slot;
+    link->filling.size = 0;
+    agent_link_use_mailbox(link);
+    agent_link_send_soon(link);
+    return true;
+}
+
+/* Into the slot that is being filled. How many bytes; 0: as DATA. */
+static size_t call_put(struct agent_call *call, unsigned stream, const uint8_t *data,
+                       size_t part)
+{
+    struct agent_link *link = call->link;
+    size_t room;
+
+    if (!call_fill(call, stream, part))
+        return 0;
+    room = AGENT_MAILBOX_SLOT_BYTES - link->filling.size;
+    if (part > room)
+        part = room;
+    if (mailbox_put(&link->mailbox, link->filling.slot, link->filling.size, data, part) < 0) {
+        if (link->filling.size == 0)
+            call_drop_filling(call);
+        return 0;
+    }
+    link->filling.size += part;
+    if (link->filling.size == AGENT_MAILBOX_SLOT_BYTES)
+        agent_call_send_filling(link);
+    return part;
+}
+
+static size_t call_send_data(struct agent_call *call, unsigned stream, const uint8_t *data,
+                             size_t part)
+{
+    struct agent_frame frame = { .kind = AGENT_FRAME_DATA, .id = call->id, .stream = stream };
+
+    agent_call_send_filling(call->link); /* what is ahead of it */
+    if (part > AGENT_DATA_MAX_BYTES)
+        part = AGENT_DATA_MAX_BYTES;
+    frame.body = (struct span){ .data = (const char *)data, .size = part };
+    agent_link_send(call->link, &frame);
+    return part;
+}
+
 size_t agent_call_write(struct agent_call *call, unsigned stream, const uint8_t *data,
                         size_t size)
 {
-    struct agent_frame frame = { .kind = AGENT_FRAME_DATA, .id = call->id, .stream = stream };
     size_t taken = 0;
 
     while (taken < size) {
-        size_t part = agent_call_window(call, stream);
+        size_t put, part = agent_call_window(call, stream);
 
         if (part == 0) {
             call->held_back |= (uint8_t)(1u << stream);
@@ -410,12 +518,11 @@ size_t agent_call_write(struct agent_call *call, unsigned stream, const uint8_t 
         }
         if (part > size - taken)
             part = size - taken;
-        if (part > AGENT_DATA_MAX_BYTES)
-            part = AGENT_DATA_MAX_BYTES;
-        frame.body = (struct span){ .data = (const char *)data + taken, .size = part };
-        agent_link_send(call->link, &frame);
-        call->windows[stream] -= part;
-        taken += part;
+        put = call_put(call, stream, data + taken, part);
+        if (put == 0)
+            put = call_send_data(call, stream, data + taken, part);
+        call->windows[stream] -= put;
+        taken += put;
     }
     return taken;
 }
@@ -433,6 +540,8 @@ void agent_call_end(struct agent_call *call, unsigned stream, const char *abort_
         return;
     call->open &= (uint8_t) ~(1u << stream);
     call->held_back &= (uint8_t) ~(1u << stream);
+    if (call->link->filling.call == call)
+        agent_call_send_filling(call->link);
     agent_link_send(call->link, &frame);
 }
 

@@ -22,6 +22,7 @@
 #define QUEUE_HARD_MAX_BYTES (AGENT_LINK_QUEUE_MAX_BYTES + 32u * 1024 * 1024)
 #define SETTLE_PING_ID 1u
 #define KEEP_BYTES (256u * 1024) /* of an idle buffer */
+#define REST_MS 1000u /* a mailbox without use gives its memory back after one or two */
 
 static const char *const state_names[] = {
     [AGENT_LINK_GREETING] = "greeting",       [AGENT_LINK_GREETED] = "greeted",
@@ -60,6 +61,8 @@ static void link_release(struct agent_link *link)
     loop_notice_cancel(link->loop, &link->flush);
     loop_timer_free(link->watch);
     loop_io_free(link->io);
+    loop_timer_free(link->rest);
+    mailbox_done(&link->mailbox);
     closep(&link->fd);
     buf_done(&link->in);
     buf_done(&link->out);
@@ -80,6 +83,7 @@ static void link_close(struct agent_link *link, const char *reason)
         return;
     link_set_state(link, AGENT_LINK_CLOSED);
     loop_timer_disarm(link->watch);
+    loop_timer_disarm(link->rest);
     loop_notice_cancel(link->loop, &link->flush);
     loop_io_free(link->io);
     link->io = NULL;
@@ -129,6 +133,12 @@ void agent_link_send(struct agent_link *link, const struct agent_frame *frame)
         link_queued(link, agent_frame_encode(frame, &link->out));
 }
 
+void agent_link_send_soon(struct agent_link *link)
+{
+    if (link->state != AGENT_LINK_CLOSED && !link->want_write)
+        loop_defer(link->loop, &link->flush);
+}
+
 int agent_link_send_map(struct agent_link *link, enum agent_frame_kind kind, uint64_t id,
                         const char *operation, const struct type *type, const void *value)
 {
@@ -174,6 +184,7 @@ static void link_sent(struct agent_link *link)
 
 static void link_write(struct agent_link *link)
 {
+    agent_call_send_filling(link);
     while (agent_link_queued(link) > 0) {
         ssize_t size = send(link->fd, link->out.data + link->out_sent, agent_link_queued(link),
                             MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -218,6 +229,8 @@ static const char *take_hello(struct agent_link *link, const struct agent_frame 
                              frame->body.size, &hello) < 0)
         return "a malformed HELLO";
     link->wide = hello.protocol_minor >= AGENT_WIDE_MINOR;
+    if (!mailbox_fits(&link->mailbox, &hello))
+        mailbox_done(&link->mailbox);
     link_set_state(link, AGENT_LINK_GREETED);
     link->events->greeted(link->ctx, &hello);
     codec_free(&type_guest_hello, &hello);
@@ -226,13 +239,18 @@ static const char *take_hello(struct agent_link *link, const struct agent_frame 
 
 void agent_link_configure(struct agent_link *link, const struct guest_configure *configure)
 {
+    struct guest_configure with_mailbox = *configure;
     int result;
 
     if (link->state == AGENT_LINK_CLOSED)
         return;
     link_set_state(link, AGENT_LINK_CONFIGURING);
+    if (link->mailbox.fd >= 0) {
+        with_mailbox.has_mailbox = with_mailbox.mailbox = true;
+        mailbox_turn_on(&link->mailbox);
+    }
     result = agent_link_send_map(link, AGENT_FRAME_CONFIGURE, 0, NULL, &type_guest_configure,
-                                 configure);
+                                 &with_mailbox);
     if (result < 0)
         link_fail_later(link, "the configuration of the guest cannot be encoded");
 }
@@ -308,6 +326,47 @@ static void on_watch(void *ctx)
         agent_link_fall_silent(link, "the guest agent has been silent for 15 s");
 }
 
+/* The mailbox. */
+
+void agent_link_set_mailbox(struct agent_link *link, int own_fd)
+{
+    assert(link->state == AGENT_LINK_GREETING);
+    mailbox_done(&link->mailbox);
+    mailbox_init(&link->mailbox, own_fd);
+}
+
+static void link_send_return(struct agent_link *link, bool idle)
+{
+    struct agent_frame frame = { .kind = AGENT_FRAME_RETURN,
+                                 .slots = mailbox_take_owed(&link->mailbox),
+                                 .idle = idle };
+
+    agent_link_send(link, &frame);
+}
+
+/* With whatever wakes the guest anyway, or when there are many: it has as many others. */
+void agent_link_return_slots(struct agent_link *link, bool force)
+{
+    if (mailbox_owes_much(&link->mailbox) || (force && mailbox_owes(&link->mailbox)))
+        link_send_return(link, false);
+}
+
+void agent_link_use_mailbox(struct agent_link *link)
+{
+    if (!loop_timer_armed(link->rest))
+        loop_timer_arm(link->rest, REST_MS);
+}
+
+static void on_rest(void *ctx)
+{
+    struct agent_link *link = ctx;
+
+    if (mailbox_rest(&link->mailbox))
+        link_send_return(link, true);
+    else
+        loop_timer_arm(link->rest, REST_MS);
+}
+
 /* Receiving. */
 
 /* One that asks but does not read gets no further answers. */
@@ -334,6 +393,8 @@ static const char *link_dispatch(struct agent_link *link, const struct agent_fra
     case AGENT_FRAME_PONG:
         take_pong(link, frame->id);
         return NULL;
+    case AGENT_FRAME_RETURN:
+        return mailbox_returned(&link->mailbox, frame->slots);
     case AGENT_FRAME_CONFIGURE:
     case AGENT_FRAME_CALL:
     case AGENT_FRAME_CANCEL:
@@ -435,6 +496,8 @@ static int link_open(struct agent_link *link)
     if (flags < 0 || fcntl(link->fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return -errno;
     result = loop_timer_new(link->loop, on_watch, link, &link->watch);
+    if (result == 0)
+        result = loop_timer_new(link->loop, on_rest, link, &link->rest);
     if (result < 0)
         return result;
     return loop_io_new(link->loop, link->fd, EPOLLIN, on_io, link, &link->io);
@@ -452,6 +515,7 @@ int agent_link_new(struct loop *loop, int own_fd, const struct agent_link_events
     }
     link->loop = loop;
     link->fd = own_fd;
+    link->mailbox = MAILBOX_NONE;
     link->events = events;
     link->ctx = ctx;
     link->state = AGENT_LINK_GREETING;
@@ -479,6 +543,7 @@ void agent_link_free(struct agent_link *link)
     if (link->state != AGENT_LINK_CLOSED) {
         link_set_state(link, AGENT_LINK_CLOSED);
         loop_timer_disarm(link->watch);
+        loop_timer_disarm(link->rest);
         loop_notice_cancel(link->loop, &link->flush);
         loop_io_free(link->io);
         link->io = NULL;

@@ -45,7 +45,10 @@ struct agent_link_events {
 /* Consumes OWN_FD, also on failure. EVENTS is borrowed for the link's life. 0 or -errno. */
 int agent_link_new(struct loop *loop, int own_fd, const struct agent_link_events *events,
                    void *ctx, struct agent_link **ret_link);
-/* Once, in state greeted. */
+/* The memory of the guest's disk for bulk (consumed; -1: none), before it is configured. It is
+ * used if the guest has such a disk. */
+void agent_link_set_mailbox(struct agent_link *link, int own_fd);
+/* Once, in state greeted. Whether there is a mailbox is filled in here. */
 void agent_link_configure(struct agent_link *link, const struct guest_configure *configure);
 /* From ready on: the guest does at once what it has put off since READY. Once. */
 void agent_link_settle(struct agent_link *link);

@@ -6,6 +6,7 @@
 #include "agent_link.h"
 #include "keep_alive.h"
 #include "list.h"
+#include "mailbox.h"
 
 #define AGENT_LINK_BUCKETS 64u /* of calls, by id; a power of two */
 #define AGENT_LINK_REASON_MAX 256
@@ -40,6 +41,17 @@ struct agent_link {
     struct loop_timer *watch; /* armed in ready and silent */
     struct keep_alive keep_alive;
 
+    struct mailbox mailbox;
+    struct loop_timer *rest; /* armed while the mailbox has memory to give back */
+    /* What has been put into a slot and not been told yet, so that what is written in one turn
+     * shares it. CALL is NULL: nothing. */
+    struct {
+        struct agent_call *call;
+        unsigned stream;
+        unsigned slot;
+        size_t size;
+    } filling;
+
     struct list calls[AGENT_LINK_BUCKETS]; /* struct agent_call */
     size_t call_count;
     bool wide;       /* the agent lets windows be opened to AGENT_WIDE_WINDOW_BYTES */
@@ -50,6 +62,13 @@ struct agent_link {
 /* What waits to be sent. */
 size_t agent_link_queued(const struct agent_link *link);
 void agent_link_send(struct agent_link *link, const struct agent_frame *frame);
+/* The flush is to come: something waits that is in no frame yet. */
+void agent_link_send_soon(struct agent_link *link);
+/* A slot is being used: see that its memory is given back later. */
+void agent_link_use_mailbox(struct agent_link *link);
+/* Slots of the guest that were emptied are told: when it is worth it, or in any case (FORCE).
+ */
+void agent_link_return_slots(struct agent_link *link, bool force);
 /* A frame with a map. 0, -ENOMEM, -ENOBUFS, -EMSGSIZE; nothing is sent then. */
 int agent_link_send_map(struct agent_link *link, enum agent_frame_kind kind, uint64_t id,
                         const char *operation, const struct type *type, const void *value);
@@ -61,6 +80,8 @@ void agent_link_leave(struct agent_link *link);
 
 /* agent_call.c: a frame of a call. NULL, or what is wrong with it (static text). */
 const char *agent_call_frame(struct agent_link *link, const struct agent_frame *frame);
+/* What is being filled is told. */
+void agent_call_send_filling(struct agent_link *link);
 /* Streams that agent_call_write() held back may go on. */
 void agent_call_resume_all(struct agent_link *link);
 /* Frees every call; all have failed before. */

@@ -47,8 +47,10 @@ struct machine_network {
  * last, after machine_start succeeded, however the machine ended; then the owner frees it. */
 struct machine_events {
     /* The agent's socket is there (its HELLO may still be under way): the host end of a stream
-     * socket, consumed. NETWORK is NULL when the machine has none. */
-    void (*agent)(void *ctx, int own_fd, const struct machine_network *network);
+     * socket, consumed. OWN_MAILBOX_FD, consumed, is the memory of its disk for bulk; -1: it
+     * has none. NETWORK is NULL when the machine has none. */
+    void (*agent)(void *ctx, int own_fd, int own_mailbox_fd,
+                  const struct machine_network *network);
     /* After machine_ready(): nobody waits for another machine now, so the guest may do what it
      * has put off; machine_settled() follows. Not where the back end has no machine_ready(). */
     void (*settle)(void *ctx);

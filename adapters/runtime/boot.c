@@ -193,8 +193,10 @@ static const struct agent_link_events link_events = {
 
 /* The machine. */
 
-static void on_agent(void *ctx, int own_fd, const struct machine_network *network)
+static void on_agent(void *ctx, int own_fd, int own_mailbox_fd,
+                     const struct machine_network *network)
 {
+    _cleanup_close_ int mailbox_fd = own_mailbox_fd;
     struct sandbox *sandbox = ctx;
     int result;
 
@@ -210,6 +212,8 @@ static void on_agent(void *ctx, int own_fd, const struct machine_network *networ
     else
         result = agent_link_new(adapter_loop(sandbox->adapter), own_fd, &link_events, sandbox,
                                 &sandbox->link);
+    if (result == 0)
+        agent_link_set_mailbox(sandbox->link, take_fd(&mailbox_fd));
     if (result < 0)
         boot_fail(sandbox->boot, strerror(-result));
 }

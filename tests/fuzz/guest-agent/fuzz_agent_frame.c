@@ -48,7 +48,9 @@ static void encode_again(const struct agent_frame *frame)
     need(agent_frame_decode(out.data + AGENT_FRAME_PREFIX_BYTES,
                             out.size - AGENT_FRAME_PREFIX_BYTES, &again, &reason) == 0);
     need(again.kind == frame->kind && again.id == frame->id && again.stream == frame->stream &&
-         again.credit == frame->credit && again.body.size == frame->body.size);
+         again.credit == frame->credit && again.body.size == frame->body.size &&
+         again.slot == frame->slot && again.size == frame->size &&
+         again.slots == frame->slots && again.idle == frame->idle);
     buf_done(&out);
 }
 
@@ -72,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case AGENT_FRAME_CANCEL:
     case AGENT_FRAME_PING:
     case AGENT_FRAME_PONG:
+    case AGENT_FRAME_SLOT:
+    case AGENT_FRAME_RETURN:
         encode_again(&frame);
         break;
     default:

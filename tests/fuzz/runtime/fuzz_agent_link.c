@@ -7,6 +7,7 @@
 #include "agent_frame.h"
 #include "agent_link.h"
 #include "codec.h"
+#include "mailbox.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -69,7 +70,7 @@ static void on_data(void *ctx, unsigned stream, const uint8_t *data, size_t size
 {
     struct call *call = ctx;
 
-    need(call->call && size > 0 && size <= AGENT_DATA_MAX_BYTES);
+    need(call->call && size > 0 && size <= AGENT_MAILBOX_SLOT_BYTES);
     agent_call_grant(call->call, stream, size);
 }
 
@@ -135,7 +136,12 @@ static void begin_calls(struct stage *stage)
 /* As far as the input's first byte wants it. */
 static void greet(struct stage *stage, uint8_t how_far)
 {
-    const struct guest_hello hello = { .protocol_major = 1, .agent_version = "" };
+    const struct guest_hello hello = { .protocol_major = 1,
+                                       .agent_version = "",
+                                       .has_mailbox_slots = true,
+                                       .mailbox_slots = AGENT_MAILBOX_SLOTS,
+                                       .has_mailbox_slot_bytes = true,
+                                       .mailbox_slot_bytes = AGENT_MAILBOX_SLOT_BYTES };
 
     if (how_far == 0)
         return;
@@ -160,6 +166,7 @@ static void stage_open(struct stage *stage)
     need(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
     stage->guest_fd = fds[0];
     need(agent_link_new(stage->loop, fds[1], &events, stage, &stage->link) == 0);
+    agent_link_set_mailbox(stage->link, mailbox_memory_new());
 }
 
 static void stage_close(struct stage *stage)

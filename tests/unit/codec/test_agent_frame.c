@@ -60,4 +60,58 @@ START_TEST(test_no_data_is_no_frame)
 }
 END_TEST
 
-UNIT_MAIN("agent_frame", test_data_in_place, test_no_data_is_no_frame)
+static int decode(const struct agent_frame *from, struct agent_frame *ret_frame)
+{
+    struct buf buf = { 0 };
+    const char *reason = NULL;
+    int result;
+
+    ck_assert_int_eq(agent_frame_encode(from, &buf), 0);
+    result = agent_frame_decode(buf.data + AGENT_FRAME_PREFIX_BYTES, agent_frame_size(buf.data),
+                                ret_frame, &reason);
+    ck_assert_int_eq(result < 0, reason != NULL);
+    buf_done(&buf);
+    return result;
+}
+
+START_TEST(test_slots)
+{
+    struct agent_frame got, slot = { .kind = AGENT_FRAME_SLOT,
+                                     .id = 7,
+                                     .stream = 2,
+                                     .slot = AGENT_MAILBOX_SLOTS - 1,
+                                     .size = AGENT_MAILBOX_SLOT_BYTES };
+
+    ck_assert_int_eq(decode(&slot, &got), 0);
+    ck_assert_uint_eq(got.id, 7);
+    ck_assert_uint_eq(got.stream, 2);
+    ck_assert_uint_eq(got.slot, slot.slot);
+    ck_assert_uint_eq(got.size, slot.size);
+    slot.slot++;
+    ck_assert_int_eq(decode(&slot, &got), -EPROTO);
+    slot.slot = 0;
+    slot.size++;
+    ck_assert_int_eq(decode(&slot, &got), -EPROTO);
+    slot.size = 0;
+    ck_assert_int_eq(decode(&slot, &got), -EPROTO);
+    slot.size = 1;
+    slot.stream = AGENT_STREAMS;
+    ck_assert_int_eq(decode(&slot, &got), -EPROTO);
+}
+END_TEST
+
+START_TEST(test_return)
+{
+    struct agent_frame got, back = { .kind = AGENT_FRAME_RETURN,
+                                     .slots = (1u << AGENT_MAILBOX_SLOTS) - 1,
+                                     .idle = true };
+
+    ck_assert_int_eq(decode(&back, &got), 0);
+    ck_assert_uint_eq(got.slots, back.slots);
+    ck_assert(got.idle);
+    back.slots = 1u << AGENT_MAILBOX_SLOTS;
+    ck_assert_int_eq(decode(&back, &got), -EPROTO);
+}
+END_TEST
+
+UNIT_MAIN("agent_frame", test_data_in_place, test_no_data_is_no_frame, test_slots, test_return)

@@ -8,14 +8,25 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "codec.h"
 
 #define TIMEOUT_MS 20000
 
-static void client_exec(int fd, int cgroup_fd)
+static void client_exec_mailbox(const char *program, const char *number, int mailbox_fd)
+{
+    char mailbox[16];
+
+    (void)snprintf(mailbox, sizeof(mailbox), "%d", mailbox_fd);
+    (void)fcntl(mailbox_fd, F_SETFD, 0);
+    execl(program, program, "--fd", number, "--mailbox-fd", mailbox, NULL);
+}
+
+static void client_exec(int fd, int cgroup_fd, int mailbox_fd)
 {
     const char *folder = getenv("SANDBOX_BIN");
     char program[4096], number[16], cgroup[16];
@@ -24,7 +35,9 @@ static void client_exec(int fd, int cgroup_fd)
     (void)snprintf(number, sizeof(number), "%d", fd);
     (void)snprintf(cgroup, sizeof(cgroup), "%d", cgroup_fd);
     (void)fcntl(fd, F_SETFD, 0);
-    if (cgroup_fd >= 0) {
+    if (mailbox_fd >= 0) {
+        client_exec_mailbox(program, number, mailbox_fd);
+    } else if (cgroup_fd >= 0) {
         (void)fcntl(cgroup_fd, F_SETFD, 0);
         execl(program, program, "--fd", number, "--cgroup-fd", cgroup, NULL);
     } else {
@@ -41,22 +54,28 @@ static void client_hello(struct agent_client *client)
     ck_assert_int_eq(frame.kind, AGENT_FRAME_HELLO);
 }
 
-void agent_client_start(struct agent_client *client, int cgroup_fd)
+static void client_start(struct agent_client *client, int cgroup_fd, int mailbox_fd)
 {
     int pair[2];
 
-    *client = (struct agent_client){ .next_id = 1 };
+    *client = (struct agent_client){ .next_id = 1, .mailbox_fd = mailbox_fd };
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     client->pid = fork();
     ck_assert_int_ge(client->pid, 0);
     if (client->pid == 0)
-        client_exec(pair[1], cgroup_fd);
+        client_exec(pair[1], cgroup_fd, mailbox_fd);
     (void)close(pair[1]);
     client->fd = pair[0];
     client_hello(client);
 }
 
-void agent_client_configure(struct agent_client *client, const char *variable, bool rehearsal)
+void agent_client_start(struct agent_client *client, int cgroup_fd)
+{
+    client_start(client, cgroup_fd, -1);
+}
+
+static void client_configure(struct agent_client *client, const char *variable, bool rehearsal,
+                             bool mailbox)
 {
     char *env[] = { (char *)(uintptr_t)variable };
     const struct guest_configure configure = {
@@ -64,6 +83,8 @@ void agent_client_configure(struct agent_client *client, const char *variable, b
         .env = { .count = variable ? 1 : 0, .items = env },
         .has_rehearsal = rehearsal,
         .rehearsal = rehearsal,
+        .has_mailbox = mailbox,
+        .mailbox = mailbox,
         .has_realtime_ns = true,
         .seed = (char *)(uintptr_t) "",
         .has_seed = true,
@@ -85,6 +106,20 @@ void agent_client_configure(struct agent_client *client, const char *variable, b
     ck_assert_int_eq(frame.kind, AGENT_FRAME_READY);
 }
 
+void agent_client_configure(struct agent_client *client, const char *variable, bool rehearsal)
+{
+    client_configure(client, variable, rehearsal, false);
+}
+
+void agent_client_start_mailbox(struct agent_client *client, bool allowed)
+{
+    int fd = memfd_create("mailbox", MFD_CLOEXEC);
+
+    ck_assert_int_eq(ftruncate(fd, AGENT_MAILBOX_BYTES), 0);
+    client_start(client, -1, fd);
+    client_configure(client, NULL, false, allowed);
+}
+
 void agent_client_greet(struct agent_client *client)
 {
     client_hello(client);
@@ -102,6 +137,8 @@ void agent_client_stop(struct agent_client *client)
     int status;
 
     (void)close(client->fd);
+    if (client->mailbox_fd >= 0)
+        (void)close(client->mailbox_fd);
     ck_assert_int_eq(waitpid(client->pid, &status, 0), client->pid);
     ck_assert_int_eq(status, 0);
     buf_done(&client->in);
@@ -138,6 +175,19 @@ void agent_client_data(struct agent_client *client, uint64_t id, unsigned stream
                                   .stream = stream,
                                   .body = { .data = data, .size = size },
                               });
+}
+
+void agent_client_slot(struct agent_client *client, uint64_t id, unsigned stream, unsigned slot,
+                       const void *data, size_t size)
+{
+    const off_t offset = (off_t)(AGENT_MAILBOX_SLOTS + slot) * AGENT_MAILBOX_SLOT_BYTES;
+
+    ck_assert_int_eq(pwrite(client->mailbox_fd, data, size, offset), size);
+    agent_client_send(client, &(struct agent_frame){ .kind = AGENT_FRAME_SLOT,
+                                                     .id = id,
+                                                     .stream = stream,
+                                                     .slot = slot,
+                                                     .size = (uint32_t)size });
 }
 
 void agent_client_end(struct agent_client *client, uint64_t id, unsigned stream,
@@ -229,21 +279,46 @@ static void answer_error(struct agent_answer *answer, const struct agent_frame *
     codec_free(&type_guest_error, &error);
 }
 
+static void answer_bytes(struct agent_client *client, struct agent_answer *answer,
+                         const struct agent_frame *frame, const void *data, size_t size)
+{
+    ck_assert(!answer->ended[frame->stream]);
+    ck_assert_int_eq(buf_append(&answer->streams[frame->stream], data, size), 0);
+    agent_client_send(client, &(struct agent_frame){
+                                  .kind = AGENT_FRAME_CREDIT,
+                                  .id = frame->id,
+                                  .stream = frame->stream,
+                                  .credit = size,
+                              });
+}
+
+static void answer_slot(struct agent_client *client, struct agent_answer *answer,
+                        const struct agent_frame *frame)
+{
+    static uint8_t bytes[AGENT_MAILBOX_SLOT_BYTES];
+
+    client->slots++;
+    ck_assert_int_eq(pread(client->mailbox_fd, bytes, frame->size,
+                           (off_t)frame->slot * AGENT_MAILBOX_SLOT_BYTES),
+                     frame->size);
+    agent_client_send(client, &(struct agent_frame){ .kind = AGENT_FRAME_RETURN,
+                                                     .slots = 1u << frame->slot });
+    answer_bytes(client, answer, frame, bytes, frame->size);
+}
+
 /* True: the call is over. */
 static bool answer_take(struct agent_client *client, struct agent_answer *answer,
                         const struct agent_frame *frame)
 {
     switch (frame->kind) {
     case AGENT_FRAME_DATA:
-        ck_assert(!answer->ended[frame->stream]);
-        ck_assert_int_eq(
-            buf_append(&answer->streams[frame->stream], frame->body.data, frame->body.size), 0);
-        agent_client_send(client, &(struct agent_frame){
-                                      .kind = AGENT_FRAME_CREDIT,
-                                      .id = frame->id,
-                                      .stream = frame->stream,
-                                      .credit = frame->body.size,
-                                  });
+        answer_bytes(client, answer, frame, frame->body.data, frame->body.size);
+        return false;
+    case AGENT_FRAME_SLOT:
+        answer_slot(client, answer, frame);
+        return false;
+    case AGENT_FRAME_RETURN:
+        client->returned |= frame->slots;
         return false;
     case AGENT_FRAME_END:
         ck_assert(!answer->ended[frame->stream]);
@@ -275,7 +350,8 @@ void agent_client_finish(struct agent_client *client, uint64_t id,
     *ret_answer = (struct agent_answer){ 0 };
     do {
         ck_assert_msg(agent_client_receive(client, &frame, TIMEOUT_MS), "the channel ended");
-        ck_assert_uint_eq(frame.id, id);
+        if (frame.kind != AGENT_FRAME_RETURN)
+            ck_assert_uint_eq(frame.id, id);
     } while (!answer_take(client, ret_answer, &frame));
 }
 

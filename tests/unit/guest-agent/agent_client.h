@@ -16,6 +16,9 @@ struct agent_client {
     struct buf in;
     size_t handed_out; /* size of the frame that is still at the front of `in` */
     uint64_t next_id;
+    int mailbox_fd;    /* -1: none; a file in the place of the disk */
+    unsigned slots;    /* of the agent that came */
+    uint32_t returned; /* of ours that came back, by bit */
 };
 
 /* What came of one call. */
@@ -39,11 +42,16 @@ void agent_client_greet(struct agent_client *client);
 void agent_client_configure(struct agent_client *client, const char *variable, bool rehearsal);
 /* Starts the agent, up to READY. */
 void agent_client_start_ready(struct agent_client *client, int cgroup_fd);
+/* The same with a mailbox, which is allowed, or known only. */
+void agent_client_start_mailbox(struct agent_client *client, bool allowed);
 void agent_client_stop(struct agent_client *client);
 
 void agent_client_send(struct agent_client *client, const struct agent_frame *frame);
 void agent_client_send_raw(struct agent_client *client, const void *data, size_t size);
 void agent_client_data(struct agent_client *client, uint64_t id, unsigned stream,
+                       const void *data, size_t size);
+/* The same in SLOT of the mailbox. */
+void agent_client_slot(struct agent_client *client, uint64_t id, unsigned stream, unsigned slot,
                        const void *data, size_t size);
 void agent_client_end(struct agent_client *client, uint64_t id, unsigned stream,
                       const char *reason);

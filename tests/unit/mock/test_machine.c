@@ -30,7 +30,8 @@ static struct machine_spec spec = {
     .cpus = 1,
 };
 
-static void on_agent(void *ctx, int own_fd, const struct machine_network *network)
+static void on_agent(void *ctx, int own_fd, int own_mailbox_fd,
+                     const struct machine_network *network)
 {
     ck_assert_ptr_null(network);
     client.fd = own_fd;
@@ -57,7 +58,7 @@ static bool start(struct machine **ret_machine)
         usable = system("bwrap --ro-bind / / --unshare-pid true 2>/dev/null") == 0;
     if (!usable)
         return false;
-    client = (struct agent_client){ .fd = -1, .next_id = 1 };
+    client = (struct agent_client){ .fd = -1, .next_id = 1, .mailbox_fd = -1 };
     ck_assert_ptr_nonnull(mkdtemp(runtime_dir));
     (void)snprintf(agent, sizeof(agent), "%s/sandbox-guest-agent", getenv("SANDBOX_BIN"));
     ck_assert_int_eq(loop_new(&backend.loop), 0);

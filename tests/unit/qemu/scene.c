@@ -12,7 +12,8 @@
 #include "template.h"
 #include "turn.h"
 
-static void on_agent(void *ctx, int own_fd, const struct machine_network *network)
+static void on_agent(void *ctx, int own_fd, int own_mailbox_fd,
+                     const struct machine_network *network)
 {
     struct seen *seen = ctx;
 

@@ -76,7 +76,23 @@ START_TEST(test_disks)
     ck_assert_ptr_nonnull(strstr(disk, "/dev/fdset/6,"));
     ck_assert_str_eq(value(&list, "-add-fd", 0), "fd=5,set=5");
     ck_assert_str_eq(value(&list, "-add-fd", 1), "fd=6,set=6");
-    ck_assert_ptr_null(value(&list, "-add-fd", 2));
+    ck_assert_str_eq(value(&list, "-add-fd", 2), "fd=14,set=14");
+    ck_assert_ptr_null(value(&list, "-add-fd", 3));
+    text_list_done(&list);
+}
+END_TEST
+
+/* The last of the disks, by a name that is not its letter; no flush, and holes go through. */
+START_TEST(test_mailbox)
+{
+    struct text_list list = build(&cold);
+    const char *mailbox = value(&list, "-blockdev", 2);
+
+    ck_assert_int_eq(QEMU_FD_MAILBOX, 14);
+    ck_assert_ptr_nonnull(strstr(mailbox, "node-name=mailbox,read-only=off"));
+    ck_assert_ptr_nonnull(strstr(mailbox, "/dev/fdset/14,"));
+    ck_assert_ptr_nonnull(strstr(mailbox, ",discard=unmap,file.discard=unmap"));
+    ck_assert(has(&list, "virtio-blk-device,drive=mailbox,werror=report,serial=mailbox"));
     text_list_done(&list);
 }
 END_TEST
@@ -153,7 +169,7 @@ START_TEST(test_template_and_clone_have_the_same_devices)
             ck_assert_int_eq(strncmp(one, other, strcspn(one, ",")), 0);
         }
         ck_assert_ptr_null(value(&lists[1], "-device", devices));
-        ck_assert_uint_eq(devices, 5 + network);
+        ck_assert_uint_eq(devices, 6 + network);
         text_list_done(&lists[0]);
         text_list_done(&lists[1]);
     }
@@ -209,6 +225,7 @@ START_TEST(test_more_processors_and_words)
 }
 END_TEST
 
-UNIT_MAIN("qemu_args", test_cold, test_disks, test_lasting, test_template_shares_its_memory,
-          test_clone_has_a_private_view, test_template_and_clone_have_the_same_devices,
-          test_network, test_kvm, test_more_processors_and_words)
+UNIT_MAIN("qemu_args", test_cold, test_disks, test_mailbox, test_lasting,
+          test_template_shares_its_memory, test_clone_has_a_private_view,
+          test_template_and_clone_have_the_same_devices, test_network, test_kvm,
+          test_more_processors_and_words)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "codec.h"
 
@@ -93,6 +94,19 @@ void fake_guest_hello_minor(struct fake_guest *guest, uint32_t major, uint32_t m
     fake_guest_map(guest, AGENT_FRAME_HELLO, 0, &type_guest_hello, &hello);
 }
 
+void fake_guest_hello_mailbox(struct fake_guest *guest, uint32_t slots, uint32_t slot_bytes)
+{
+    const struct guest_hello hello = { .protocol_major = 1,
+                                       .protocol_minor = 4,
+                                       .agent_version = "1.2.3",
+                                       .has_mailbox_slots = true,
+                                       .mailbox_slots = slots,
+                                       .has_mailbox_slot_bytes = true,
+                                       .mailbox_slot_bytes = slot_bytes };
+
+    fake_guest_map(guest, AGENT_FRAME_HELLO, 0, &type_guest_hello, &hello);
+}
+
 void fake_guest_ready(struct fake_guest *guest)
 {
     const struct guest_ready ready = { 0 };
@@ -133,18 +147,32 @@ static void take_call(struct fake_guest *guest, const struct agent_frame *frame)
         guest_call_reply(guest, call, &(struct guest_empty){ 0 });
 }
 
-static void take_input(struct fake_guest *guest, const struct agent_frame *frame)
+static void take_input(struct fake_guest *guest, const struct agent_frame *frame,
+                       const void *data, size_t size)
 {
     struct guest_call *call = find_call(guest, frame->id);
 
     ck_assert_ptr_nonnull(call);
     ck_assert_uint_eq(frame->stream, 0);
     ck_assert(!call->input_ended);
-    ck_assert_int_eq(buf_append(&call->input, frame->body.data, frame->body.size), 0);
+    ck_assert_int_eq(buf_append(&call->input, data, size), 0);
     if (!guest->gives_no_credit)
         fake_guest_frame(guest, &(struct agent_frame){ .kind = AGENT_FRAME_CREDIT,
                                                        .id = call->id,
-                                                       .credit = frame->body.size });
+                                                       .credit = size });
+}
+
+static void take_slot(struct fake_guest *guest, const struct agent_frame *frame)
+{
+    static uint8_t bytes[AGENT_MAILBOX_SLOT_BYTES];
+    const off_t offset = (off_t)(AGENT_MAILBOX_SLOTS + frame->slot) * AGENT_MAILBOX_SLOT_BYTES;
+
+    guest->slots++;
+    ck_assert_int_eq(pread(guest->mailbox_fd, bytes, frame->size, offset), frame->size);
+    take_input(guest, frame, bytes, frame->size);
+    if (!guest->keeps_slots)
+        fake_guest_frame(guest, &(struct agent_frame){ .kind = AGENT_FRAME_RETURN,
+                                                       .slots = 1u << frame->slot });
 }
 
 static void take_input_end(struct fake_guest *guest, const struct agent_frame *frame)
@@ -186,7 +214,15 @@ static void take_frame(struct fake_guest *guest, const struct agent_frame *frame
             call->cancelled = true;
         break;
     case AGENT_FRAME_DATA:
-        take_input(guest, frame);
+        take_input(guest, frame, frame->body.data, frame->body.size);
+        break;
+    case AGENT_FRAME_SLOT:
+        take_slot(guest, frame);
+        break;
+    case AGENT_FRAME_RETURN:
+        ck_assert_uint_eq(guest->returned & frame->slots, 0);
+        guest->returned |= frame->slots;
+        guest->idles += frame->idle;
         break;
     case AGENT_FRAME_CREDIT:
         if (call)
@@ -250,6 +286,7 @@ struct fake_guest *fake_guest_new(struct loop *loop, int *ret_host_fd)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     guest->loop = loop;
     guest->fd = fds[0];
+    guest->mailbox_fd = -1;
     list_init(&guest->calls);
     ck_assert_int_eq(loop_io_new(loop, guest->fd, EPOLLIN, on_io, guest, &guest->io), 0);
     *ret_host_fd = fds[1];
@@ -286,6 +323,18 @@ void guest_call_data(struct fake_guest *guest, struct guest_call *call, unsigned
                                                    .id = call->id,
                                                    .stream = stream,
                                                    .body = { .data = data, .size = size } });
+}
+
+void guest_call_slot(struct fake_guest *guest, struct guest_call *call, unsigned stream,
+                     unsigned slot, const void *data, size_t size)
+{
+    ck_assert_int_eq(
+        pwrite(guest->mailbox_fd, data, size, (off_t)slot * AGENT_MAILBOX_SLOT_BYTES), size);
+    fake_guest_frame(guest, &(struct agent_frame){ .kind = AGENT_FRAME_SLOT,
+                                                   .id = call->id,
+                                                   .stream = stream,
+                                                   .slot = slot,
+                                                   .size = (uint32_t)size });
 }
 
 void guest_call_end(struct fake_guest *guest, struct guest_call *call, unsigned stream,

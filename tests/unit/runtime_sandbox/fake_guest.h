@@ -32,6 +32,11 @@ struct fake_guest {
     bool gives_no_credit; /* of stream 0 */
     bool configured;
     struct guest_configure configure;
+    int mailbox_fd;    /* borrowed: the memory of its disk for bulk; -1: it has none */
+    bool keeps_slots;  /* of the host, without a RETURN */
+    unsigned slots;    /* of the host that came */
+    uint32_t returned; /* its own slots that came back, by bit, since the test looked */
+    unsigned idles;    /* RETURNs that said so */
     struct list calls; /* struct guest_call, in the order of their coming */
     unsigned pings;
     unsigned pongs;
@@ -48,6 +53,8 @@ void fake_guest_map(struct fake_guest *guest, enum agent_frame_kind kind, uint64
                     const struct type *type, const void *value);
 void fake_guest_hello(struct fake_guest *guest, uint32_t major);
 void fake_guest_hello_minor(struct fake_guest *guest, uint32_t major, uint32_t minor);
+/* Of an agent with a mailbox of that shape. */
+void fake_guest_hello_mailbox(struct fake_guest *guest, uint32_t slots, uint32_t slot_bytes);
 void fake_guest_ready(struct fake_guest *guest);
 
 /* The oldest call of OPERATION that was not answered; turns until there is one. */
@@ -59,6 +66,9 @@ struct guest_call *fake_guest_has_call(struct fake_guest *guest,
 /* On a call; the last two end it, the call is gone then. */
 void guest_call_data(struct fake_guest *guest, struct guest_call *call, unsigned stream,
                      const void *data, size_t size);
+/* The same through SLOT of the mailbox. */
+void guest_call_slot(struct fake_guest *guest, struct guest_call *call, unsigned stream,
+                     unsigned slot, const void *data, size_t size);
 void guest_call_end(struct fake_guest *guest, struct guest_call *call, unsigned stream,
                     const char *abort_reason);
 void guest_call_reply(struct fake_guest *guest, struct guest_call *call, const void *reply);

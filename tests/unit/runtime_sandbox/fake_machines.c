@@ -14,7 +14,7 @@ static void on_start(void *ctx)
     if (!fake_machines.sends_nothing)
         fake_guest_hello(machine->guest, 1);
     machine->guest->keeps_configured = fake_machines.guest_keeps_configured;
-    machine->events->agent(machine->ctx, take_fd(&machine->host_fd), fake_machines.network);
+    machine->events->agent(machine->ctx, take_fd(&machine->host_fd), -1, fake_machines.network);
 }
 
 void fake_machine_die(struct machine *machine, const char *reason, const char *console)

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_clock.h"
 
@@ -63,19 +64,37 @@ void open_ready(void)
     open_ready_minor(0);
 }
 
-void open_ready_minor(uint32_t minor)
+static void configure_greeted(void)
 {
     const struct guest_configure configure = { .seed = "", .hostname = "", .machine_id = "" };
 
-    open_link();
-    fake_guest_hello_minor(guest, 1, minor);
     TURN_UNTIL(loop, seen.greeted == 1);
     agent_link_configure(link_, &configure);
     TURN_UNTIL(loop, seen.ready == 1);
 }
 
+void open_ready_minor(uint32_t minor)
+{
+    open_link();
+    fake_guest_hello_minor(guest, 1, minor);
+    configure_greeted();
+}
+
+void open_ready_mailbox(uint32_t slots, uint32_t slot_bytes, bool host_has_it)
+{
+    open_link();
+    guest->mailbox_fd = mailbox_memory_new();
+    ck_assert_int_ge(guest->mailbox_fd, 0);
+    if (host_has_it)
+        agent_link_set_mailbox(link_, dup(guest->mailbox_fd));
+    fake_guest_hello_mailbox(guest, slots, slot_bytes);
+    configure_greeted();
+}
+
 void close_link(void)
 {
+    if (guest->mailbox_fd >= 0)
+        (void)close(guest->mailbox_fd);
     agent_link_free(link_);
     fake_guest_free(guest);
     loop_free(loop);

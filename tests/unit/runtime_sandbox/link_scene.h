@@ -19,6 +19,8 @@ extern struct seen seen;
 void open_link(void);
 void open_ready(void);                 /* after the greeting */
 void open_ready_minor(uint32_t minor); /* of the agent's protocol; else 0 */
+/* The guest has a mailbox of that shape, and so has the host (HOST_HAS_IT). */
+void open_ready_mailbox(uint32_t slots, uint32_t slot_bytes, bool host_has_it);
 void close_link(void);
 /* Waits for the end, which has this reason, and closes. */
 void expect_closed(const char *reason);

@@ -90,7 +90,7 @@ END_TEST
 
 START_TEST(test_unknown_kind)
 {
-    expect_breach("\x03\0\0\0\x92\x0d\x00", 7, "unknown kind");
+    expect_breach("\x03\0\0\0\x92\x0f\x00", 7, "unknown kind");
 }
 END_TEST
 
