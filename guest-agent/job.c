@@ -173,6 +173,8 @@ static int job_take_bytes(struct job *job, const struct job_bytes *bytes)
 
     if (job->input != INPUT_OPEN || bytes->size > job->in_window)
         return -EPROTO;
+    if (job->done)
+        return 0; /* it crossed the answer, behind which no CREDIT may come */
     if (!job->in.data && blocks_make(job) < 0)
         return -ENOMEM;
     job->in_window -= bytes->size;

@@ -197,6 +197,23 @@ START_TEST(write_refuses_before_any_byte)
 }
 END_TEST
 
+/* The thread refuses while the loop takes the bytes, which would be worth a CREDIT. */
+START_TEST(a_refused_write_grants_nothing_afterwards)
+{
+    static uint8_t bytes[AGENT_DATA_MAX_BYTES];
+
+    for (int round = 0; round < 500; round++) {
+        const uint64_t id = call_write(at("no/f"), false);
+
+        for (int i = 0; i < 3; i++)
+            agent_client_data(&client, id, 0, bytes, sizeof(bytes));
+        agent_client_end(&client, id, 0, NULL);
+        check_error(id, "S211");
+        ping();
+    }
+}
+END_TEST
+
 START_TEST(aborted_write_leaves_nothing)
 {
     uint64_t id;
@@ -570,6 +587,7 @@ int main(void)
     tcase_add_test(cases, write_replaces_whole);
     tcase_add_test(cases, write_replaces_a_link_itself);
     tcase_add_test(cases, write_refuses_before_any_byte);
+    tcase_add_test(cases, a_refused_write_grants_nothing_afterwards);
     tcase_add_test(cases, aborted_write_leaves_nothing);
     tcase_add_test(cases, large_writes_flow_by_credit);
     tcase_add_test(cases, a_short_write_costs_no_credit);
