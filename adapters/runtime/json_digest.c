@@ -136,13 +136,17 @@ static int members_add(struct members *members, struct span key, struct span val
     return 0;
 }
 
+/* Keys that are all empty have no memory. */
+static const void *member_key(const struct members *members, const struct member *member)
+{
+    return member->key_size > 0 ? members->keys.data + member->key_offset : (const uint8_t *)"";
+}
+
 static int compare_keys(const struct members *members, const struct member *a,
                         const struct member *b)
 {
     size_t shorter = a->key_size < b->key_size ? a->key_size : b->key_size;
-    int order = shorter > 0 ? memcmp(members->keys.data + a->key_offset,
-                                     members->keys.data + b->key_offset, shorter)
-                            : 0;
+    int order = memcmp(member_key(members, a), member_key(members, b), shorter);
 
     if (order != 0)
         return order;
@@ -166,7 +170,7 @@ static int feed_members(struct hash_sha256 *hash, struct members *members)
 
         if (i + 1 < members->count && compare_keys(members, member, member + 1) == 0)
             continue; /* the last of a repeated key counts */
-        feed_bytes(hash, members->keys.data + member->key_offset, member->key_size);
+        feed_bytes(hash, member_key(members, member), member->key_size);
         ret = feed_value(hash, member->value);
     }
     return ret;

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "codec.h"
-
 static char directory[] = "/tmp/fuzz-image-XXXXXX";
 
 static void put(const char *name, const uint8_t *data, size_t size)
@@ -43,9 +41,7 @@ static int read_back(void)
 
     if (ret == 0)
         assert(image.name && image.workdir && image.workdir[0] == '/');
-    free(image.name);
-    free(image.workdir);
-    text_list_done(&image.env);
+    image_done(&image);
     return ret;
 }
 
