@@ -8,58 +8,59 @@
 
 /* What JSON wants escaped: the letter behind the backslash, 'u' for the long form, 0: nothing.
  */
-static char escape_of(uint8_t byte)
+static const char escapes[256] = {
+    [0 ... 0x07] = 'u', ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',  [0x0b] = 'u',
+    ['\f'] = 'f',       ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\', [0x0e ... 0x1f] = 'u',
+};
+
+static size_t escaped_size(const uint8_t *text, size_t size)
 {
-    switch (byte) {
-    case '"':
-    case '\\':
-        return (char)byte;
-    case '\b':
-        return 'b';
-    case '\f':
-        return 'f';
-    case '\n':
-        return 'n';
-    case '\r':
-        return 'r';
-    case '\t':
-        return 't';
-    default:
-        return byte < 0x20 ? 'u' : 0;
+    size_t more = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        const char letter = escapes[text[i]];
+
+        more += (letter != 0) + (letter == 'u') * strlen("00xx");
     }
+    return size + more;
 }
 
-static int append_escape(struct buf *to, uint8_t byte, char letter)
+static uint8_t *write_escape(uint8_t *to, uint8_t byte, char letter)
 {
     static const char digits[] = "0123456789abcdef";
 
-    if (letter == 'u')
-        return buf_append(
-            to, (char[]){ '\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15] }, 6);
-    return buf_append(to, (char[]){ '\\', letter }, 2);
+    *to++ = '\\';
+    *to++ = (uint8_t)letter;
+    if (letter == 'u') {
+        *to++ = '0';
+        *to++ = '0';
+        *to++ = (uint8_t)digits[byte >> 4];
+        *to++ = (uint8_t)digits[byte & 15];
+    }
+    return to;
 }
 
-/* TEXT is UTF-8; all of it may have to be escaped, as the output of a program that is no text.
- */
+/* TEXT is UTF-8; all of it may have to be escaped, as the output of a program that is no text,
+ * so room is made once. */
 static int append_escaped(struct buf *to, const uint8_t *text, size_t size)
 {
-    size_t start = 0;
-    int result = 0;
+    const size_t room = escaped_size(text, size);
+    int result = buf_ensure(to, room);
+    uint8_t *place;
 
-    for (size_t i = 0; i < size && result == 0; i++) {
-        char letter = escape_of(text[i]);
+    if (result < 0)
+        return result;
+    place = to->data + to->size;
+    for (size_t i = 0; i < size; i++) {
+        const char letter = escapes[text[i]];
 
-        if (!letter)
-            continue;
-        if (i > start)
-            result = buf_append(to, text + start, i - start);
-        if (result == 0)
-            result = append_escape(to, text[i], letter);
-        start = i + 1;
+        if (letter)
+            place = write_escape(place, text[i], letter);
+        else
+            *place++ = text[i];
     }
-    if (result == 0 && start < size)
-        result = buf_append(to, text + start, size - start);
-    return result;
+    to->size += room;
+    return 0;
 }
 
 int json_append_string(struct buf *to, const char *text, size_t size)

@@ -2,6 +2,7 @@
 #include "error.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "unit.h"
@@ -190,6 +191,56 @@ START_TEST(test_bad_bytes)
 }
 END_TEST
 
+/* What TEXT becomes, quotes included, as the standard has it. */
+static void check_json(const char *text, size_t size, const char *expected)
+{
+    _cleanup_(buf_done)
+    struct buf json = { 0 };
+
+    ck_assert_int_eq(json_append_string(&json, text, size), 0);
+    ck_assert_str_eq(buf_text(&json), expected);
+}
+
+START_TEST(test_every_byte)
+{
+    static const char short_forms[] = "\b\f\n\r\t\"\\", letters[] = "bfnrt\"\\";
+
+    for (int byte = 0; byte < 0x80; byte++) {
+        const char text[] = { 'x', (char)byte, (char)byte, 'y' };
+        const char *form = byte ? strchr(short_forms, byte) : NULL;
+        char expected[32];
+
+        if (form)
+            (void)snprintf(expected, sizeof(expected), "\"x\\%c\\%cy\"",
+                           letters[form - short_forms], letters[form - short_forms]);
+        else if (byte < 0x20)
+            (void)snprintf(expected, sizeof(expected), "\"x\\u%04x\\u%04xy\"", byte, byte);
+        else
+            (void)snprintf(expected, sizeof(expected), "\"x%c%cy\"", byte, byte);
+        check_json(text, sizeof(text), expected);
+    }
+    check_json("", 0, "\"\"");
+    check_json("ä\0€", 6, "\"ä\\u0000€\"");
+}
+END_TEST
+
+/* All of it is escaped: the room is made once, and no more than is needed. */
+START_TEST(test_escaped_limit)
+{
+    static const char zeros[10000];
+    const size_t size = 6 * sizeof(zeros) + 2;
+    struct buf exact = { .limit = size }, less = { .limit = size - 1 };
+
+    ck_assert_int_eq(json_append_string(&exact, zeros, sizeof(zeros)), 0);
+    ck_assert_uint_eq(exact.size, size);
+    ck_assert_mem_eq(exact.data, "\"\\u0000\\u0000", 13);
+    ck_assert_mem_eq(exact.data + size - 7, "\\u0000\"", 7);
+    ck_assert_int_eq(json_append_string(&less, zeros, sizeof(zeros)), -ENOBUFS);
+    buf_done(&exact);
+    buf_done(&less);
+}
+END_TEST
+
 START_TEST(test_encode_limit)
 {
     struct sandbox_error err = { 0 };
@@ -205,4 +256,5 @@ START_TEST(test_encode_limit)
 END_TEST
 
 UNIT_MAIN("error", test_envelope, test_first_wins, test_fix, test_note, test_outcome,
-          test_partial, test_long_message, test_bad_bytes, test_encode_limit)
+          test_partial, test_long_message, test_bad_bytes, test_every_byte, test_escaped_limit,
+          test_encode_limit)
