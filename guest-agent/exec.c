@@ -23,17 +23,16 @@ static void exec_set_state(struct exec *exec, enum exec_state state)
     exec->state = state;
 }
 
-static void exec_free(struct exec *exec)
+/* Its last frames are queued: they go before anything is tidied up. */
+static void exec_over(struct exec *exec)
 {
-    tree_release(exec->tree);
-    loop_timer_free(exec->deadline);
-    loop_timer_free(exec->drain);
-    for (int i = 0; i < EXEC_OUTPUTS; i++)
-        exec_output_done(&exec->outputs[i]);
-    exec_input_done(&exec->input);
-    free(exec->program);
-    free(exec->workdir);
-    free(exec);
+    struct serve *serve = exec->call.serve;
+
+    exec_set_state(exec, EXEC_OVER);
+    serve_end(serve, &exec->call);
+    serve_send(serve);
+    exec_free(exec);
+    exec_make_next(serve);
 }
 
 /* The end: one REPLY. */
@@ -63,9 +62,7 @@ static void exec_reply(struct exec *exec, int code, const struct buf *text)
         serve_queued(serve, frames_end(serve_queue(serve), exec->call.id, i + 1, NULL));
     serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_REPLY, exec->call.id,
                                    &type_guest_exec_reply, &reply));
-    exec_set_state(exec, EXEC_OVER);
-    serve_end(serve, &exec->call);
-    exec_free(exec);
+    exec_over(exec);
 }
 
 void exec_check(struct exec *exec)
@@ -83,14 +80,12 @@ static void exec_drain(struct exec *exec, enum exec_state state)
 {
     exec_set_state(exec, state);
     loop_timer_arm(exec->drain, EXEC_DRAIN_MS);
-    for (int i = 0; i < EXEC_OUTPUTS; i++) {
-        exec_output_pump(&exec->outputs[i]);
-        exec_output_count(&exec->outputs[i]);
-    }
+    for (int i = 0; i < EXEC_OUTPUTS; i++)
+        exec_output_drain(&exec->outputs[i]);
     exec_check(exec);
 }
 
-static void exec_drained(void *ctx)
+void exec_drained(void *ctx)
 {
     struct exec *exec = ctx;
 
@@ -147,7 +142,7 @@ static void exec_kill(struct exec *exec)
     tree_kill(exec->tree);
 }
 
-static void exec_deadline_passed(void *ctx)
+void exec_deadline_passed(void *ctx)
 {
     struct exec *exec = ctx;
 
@@ -202,9 +197,7 @@ static void exec_failed(void *ctx, const struct spawn_failure *failure)
         return;
     }
     exec_send_error(exec->call.serve, exec->call.id, exec->program, failure->error);
-    exec_set_state(exec, EXEC_OVER);
-    serve_end(exec->call.serve, &exec->call);
-    exec_free(exec);
+    exec_over(exec);
 }
 
 /* Frames of the host. */
@@ -289,15 +282,14 @@ static const struct tree_events exec_tree_events = {
 };
 
 struct start {
-    int fds[3]; /* the program's ends */
+    int stdin_fd; /* the program's end; -1: it has none */
     char **environment;
     char **argv;
 };
 
 static void start_done(struct start *start)
 {
-    for (int i = 0; i < 3; i++)
-        closep(&start->fds[i]);
+    closep(&start->stdin_fd);
     free(start->environment);
     free(start->argv);
 }
@@ -307,7 +299,6 @@ static int exec_prepare(struct exec *exec, const struct guest_exec *request,
 {
     struct serve *serve = exec->call.serve;
     const struct text_list *const layers[] = { &serve->environment, &request->env };
-    int result;
 
     exec->program = strdup(request->argv.items[0]);
     exec->workdir = strdup(request->workdir ? request->workdir : serve->workdir);
@@ -316,28 +307,16 @@ static int exec_prepare(struct exec *exec, const struct guest_exec *request,
     if (!exec->program || !exec->workdir || !start->environment || !start->argv)
         return -ENOMEM;
     memcpy(start->argv, request->argv.items, request->argv.count * sizeof(*start->argv));
-    if (request->has_stdin) {
-        result = exec_input_init(&exec->input, exec, &start->fds[0]);
-        if (result < 0)
-            return result;
-    }
-    for (unsigned i = 0; i < EXEC_OUTPUTS; i++) {
-        result = exec_output_init(&exec->outputs[i], exec, i + 1, &start->fds[i + 1]);
-        if (result < 0)
-            return result;
-    }
-    result = loop_timer_new(serve->loop, exec_drained, exec, &exec->drain);
-    if (result < 0)
-        return result;
-    return loop_timer_new(serve->loop, exec_deadline_passed, exec, &exec->deadline);
+    return request->has_stdin ? exec_input_init(&exec->input, exec, &start->stdin_fd) : 0;
 }
 
 static int exec_start(struct exec *exec, const struct guest_exec *request,
                       struct spawn_failure *ret_failure)
 {
     _cleanup_(start_done)
-    struct start start = { .fds = { -1, -1, -1 } };
+    struct start start = { .stdin_fd = -1 };
     struct serve *serve = exec->call.serve;
+    const struct exec_output *outputs = exec->outputs;
     int result = exec_prepare(exec, request, &start);
     struct spawn spawn;
 
@@ -349,7 +328,8 @@ static int exec_start(struct exec *exec, const struct guest_exec *request,
         .argv = start.argv,
         .environment = start.environment,
         .workdir = exec->workdir,
-        .fds = { start.fds[0] < 0 ? serve->null_fd : start.fds[0], start.fds[1], start.fds[2] },
+        .fds = { start.stdin_fd < 0 ? serve->null_fd : start.stdin_fd,
+                 outputs[EXEC_STDOUT].their_fd, outputs[EXEC_STDERR].their_fd },
         .cgroup_fd = -1,
     };
     return tree_start(serve->trees, &spawn, &exec_tree_events, exec, &exec->tree, ret_failure);
@@ -357,15 +337,14 @@ static int exec_start(struct exec *exec, const struct guest_exec *request,
 
 void exec_begin(struct serve *serve, uint64_t id, const struct guest_exec *request)
 {
-    struct exec *exec = calloc(1, sizeof(*exec));
+    struct exec *exec;
     struct spawn_failure failure;
+    const int result = request->argv.count == 0 ? -EINVAL : exec_take(serve, &exec);
 
-    if (!exec || request->argv.count == 0) {
-        free(exec);
-        exec_send_error(serve, id, "the program", request->argv.count == 0 ? EINVAL : ENOMEM);
+    if (result < 0) {
+        exec_send_error(serve, id, "the program", -result);
         return;
     }
-    exec->input.fd = exec->outputs[0].fd = exec->outputs[1].fd = -1;
     exec->announce = request->announce;
     serve_begin(serve, &exec->call, id, &exec_ops);
     if (exec_start(exec, request, &failure) < 0) {

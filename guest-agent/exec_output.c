@@ -143,10 +143,12 @@ static void output_ready(void *ctx, uint32_t events)
     exec_check(output->exec); /* may free it */
 }
 
-void exec_output_count(struct exec_output *output)
+void exec_output_drain(struct exec_output *output)
 {
     int size = 0;
 
+    closep(&output->their_fd);
+    exec_output_pump(output);
     if (!output->ended && ioctl(output->fd, FIONREAD, &size) == 0)
         output->owed = (uint64_t)size;
 }
@@ -161,8 +163,7 @@ void exec_output_end(struct exec_output *output)
         sink_take(output->exec->call.serve->loop, take_fd(&output->fd));
 }
 
-int exec_output_init(struct exec_output *output, struct exec *exec, unsigned stream,
-                     int *ret_their_fd)
+int exec_output_init(struct exec_output *output, struct exec *exec, unsigned stream)
 {
     int pair[2];
 
@@ -170,12 +171,13 @@ int exec_output_init(struct exec_output *output, struct exec *exec, unsigned str
         .exec = exec,
         .stream = stream,
         .fd = -1,
+        .their_fd = -1,
         .window = AGENT_WINDOW_BYTES,
     };
     if (pipe2(pair, O_CLOEXEC) < 0)
         return -errno;
     output->fd = pair[0];
-    *ret_their_fd = pair[1];
+    output->their_fd = pair[1];
     if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
         return -errno;
     (void)fcntl(pair[0], F_SETPIPE_SZ, EXEC_PIPE_BYTES); /* or as the kernel makes it */
@@ -187,4 +189,5 @@ void exec_output_done(struct exec_output *output)
 {
     loop_io_free(take_ptr(output->io));
     closep(&output->fd);
+    closep(&output->their_fd);
 }

@@ -29,6 +29,8 @@ struct exec_output {
     struct exec *exec;
     unsigned stream; /* its number in the protocol */
     int fd;
+    int their_fd; /* the program's end. Ours, too, while it runs: its exit then wakes us once,
+                   * not for each pipe and again for itself */
     struct loop_io *io;
     uint64_t window;
     uint64_t
@@ -64,13 +66,12 @@ struct exec {
 };
 
 /* exec_output.c */
-int exec_output_init(struct exec_output *output, struct exec *exec, unsigned stream,
-                     int *ret_their_fd);
+int exec_output_init(struct exec_output *output, struct exec *exec, unsigned stream);
 void exec_output_done(struct exec_output *output);
 /* Reads until the pipe is empty, its end, or the window's. */
 void exec_output_pump(struct exec_output *output);
-/* Notes what lies in the pipe now. */
-void exec_output_count(struct exec_output *output);
+/* The program ended: reads what there is, and notes what still lies in the pipe. */
+void exec_output_drain(struct exec_output *output);
 /* Nothing of it is sent any more; what comes later is read and thrown away for ever. */
 void exec_output_end(struct exec_output *output);
 
@@ -81,5 +82,13 @@ int exec_input_data(struct exec_input *input, struct span bytes);
 int exec_input_slot(struct exec_input *input, unsigned slot, size_t size);
 void exec_input_end(struct exec_input *input);
 
+/* exec_next.c: 0 or -errno. */
+int exec_take(struct serve *serve, struct exec **ret_exec);
+void exec_make_next(struct serve *serve);
+void exec_free(struct exec *exec);
+
 /* exec.c: an output ended, or time passed: is there anything left to wait for? */
 void exec_check(struct exec *exec);
+/* The exec's timers. */
+void exec_drained(void *ctx);
+void exec_deadline_passed(void *ctx);

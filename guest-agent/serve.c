@@ -60,6 +60,12 @@ void serve_queued(struct serve *serve, int result)
     link_flush(serve->link);
 }
 
+void serve_send(struct serve *serve)
+{
+    link_finish(serve->link,
+                0); /* the rest goes in the next turn; where it is gone, we are over */
+}
+
 static void serve_send_error(struct serve *serve, uint64_t id, struct sandbox_error *err)
 {
     serve_queued(serve, frames_error(serve_queue(serve), id, err));
@@ -273,8 +279,7 @@ static int serve_configure(struct serve *serve, const struct agent_frame *frame)
     }
     serve_queued(serve, frames_map(serve_queue(serve), AGENT_FRAME_READY, frame->id,
                                    &type_guest_ready, &ready));
-    /* What the port does not take now goes in the next turn; where it is gone, we are over. */
-    link_finish(serve->link, 0);
+    serve_send(serve);
     if (serve->state < SERVE_READY && !configure->rehearsal)
         serve_set_state(serve, SERVE_READY);
     else if (serve->state == SERVE_GREETING)

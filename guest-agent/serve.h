@@ -50,9 +50,10 @@ struct serve {
     struct mailbox mailbox;
     struct trees *trees;
     struct work work;
-    struct table *calls; /* id -> struct call */
-    struct list list;    /* of the same calls */
-    int null_fd;         /* /dev/null, the standard input of execs that have none */
+    struct table *calls;    /* id -> struct call */
+    struct list list;       /* of the same calls */
+    int null_fd;            /* /dev/null, the standard input of execs that have none */
+    struct exec *next_exec; /* waits for its request (exec.c); NULL: none does */
     struct text_list environment;
     unsigned large_blocks; /* jobs that have such (job.c) */
     char *workdir;
@@ -91,5 +92,8 @@ int serve_append(struct serve *serve, struct buf *frames);
  * queued (FORCE). */
 void serve_return_slots(struct serve *serve, bool force);
 bool serve_full(struct serve *serve); /* pause; `resume` will come */
+/* What is queued goes out now, as far as the port takes it: the sender has something to do that
+ * the host need not wait for. */
+void serve_send(struct serve *serve);
 /* Takes the result of having appended frames: sends them, or ends the conversation. */
 void serve_queued(struct serve *serve, int result);

@@ -1,5 +1,6 @@
 /* test_exec.c - contract 5.2 as the agent's host sees it. */
 #include <check.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -232,6 +233,16 @@ START_TEST(background_children_outlive_the_exec)
     check_shell(script, NULL, 0, "ok\n", "");
     ck_assert_int_eq(stat(path, &status), 0);
     (void)unlink(path);
+}
+END_TEST
+
+START_TEST(a_program_without_outputs_still_runs)
+{
+    const int64_t before = now_ms();
+
+    check_shell("echo out; echo err >&2; exec >&- 2>&-; sleep 0.3; exit 5", NULL, 5, "out\n",
+                "err\n");
+    ck_assert_int_ge(now_ms() - before, 300);
 }
 END_TEST
 
@@ -500,6 +511,48 @@ START_TEST(path_of_its_own_environment)
 }
 END_TEST
 
+static unsigned agent_descriptors(void)
+{
+    char path[64];
+    unsigned count = 0;
+    DIR *folder;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)client.pid);
+    folder = opendir(path);
+    ck_assert_ptr_nonnull(folder);
+    while (readdir(folder))
+        count++;
+    (void)closedir(folder);
+    return count;
+}
+
+/* PING, so that whatever the agent does after an answer is done. */
+static void agent_settle(void)
+{
+    struct agent_frame frame = { .kind = AGENT_FRAME_PING, .id = 1 };
+
+    agent_client_send(&client, &frame);
+    ck_assert(agent_client_receive(&client, &frame, 5000));
+    ck_assert_int_eq(frame.kind, AGENT_FRAME_PONG);
+}
+
+START_TEST(execs_leave_no_descriptors)
+{
+    unsigned count;
+
+    check_shell("exit 1", NULL, 1, "", ""); /* what is made once */
+    agent_settle();
+    count = agent_descriptors();
+    for (int i = 0; i < 20; i++) {
+        check_shell("cat; exit 2", "input", 2, "input", "");
+        check_refused(&(struct guest_exec){ .argv = WORDS("/nowhere") }, 127,
+                      "exec: /nowhere: not found\n");
+    }
+    agent_settle();
+    ck_assert_uint_eq(agent_descriptors(), count);
+}
+END_TEST
+
 START_TEST(a_thousand_short_execs_lose_nothing)
 {
     char script[64], output[16], errors[16];
@@ -582,6 +635,8 @@ static TCase *exec_cases(const char *name, void (*begin)(void), void (*finish)(v
     tcase_add_test(cases, large_output_comes_whole);
     tcase_add_test(cases, a_slow_host_slows_the_program);
     tcase_add_test(cases, background_children_outlive_the_exec);
+    tcase_add_test(cases, a_program_without_outputs_still_runs);
+    tcase_add_test(cases, execs_leave_no_descriptors);
     tcase_add_test(cases, output_of_the_last_moment_counts);
     tcase_add_test(cases, deadline_kills_the_whole_tree);
     tcase_add_test(cases, cancel_kills_the_whole_tree);
