@@ -21,8 +21,9 @@
 static const char *const state_names[] = {
     [TEMPLATE_PREPARING] = "preparing", [TEMPLATE_LOOKING] = "looking",
     [TEMPLATE_BOOTING] = "booting",     [TEMPLATE_REHEARSING] = "rehearsing",
-    [TEMPLATE_SAVING] = "saving",       [TEMPLATE_ENDING] = "ending",
-    [TEMPLATE_READY] = "ready",         [TEMPLATE_FAILED] = "failed",
+    [TEMPLATE_RESTING] = "resting",     [TEMPLATE_SAVING] = "saving",
+    [TEMPLATE_ENDING] = "ending",       [TEMPLATE_READY] = "ready",
+    [TEMPLATE_FAILED] = "failed",
 };
 static_assert(ARRAY_SIZE(state_names) == TEMPLATE_STATE_MAX, "a name for each state");
 
@@ -34,8 +35,9 @@ bool template_move_allowed(enum template_state from, enum template_state to)
         [TEMPLATE_LOOKING] = 1u << TEMPLATE_PREPARING | 1u << TEMPLATE_READY |
                              1u << TEMPLATE_FAILED,
         [TEMPLATE_BOOTING] = 1u << TEMPLATE_PREPARING | 1u << TEMPLATE_REHEARSING |
-                             1u << TEMPLATE_SAVING | 1u << TEMPLATE_FAILED,
-        [TEMPLATE_REHEARSING] = 1u << TEMPLATE_SAVING | 1u << TEMPLATE_FAILED,
+                             1u << TEMPLATE_RESTING | 1u << TEMPLATE_FAILED,
+        [TEMPLATE_REHEARSING] = 1u << TEMPLATE_RESTING | 1u << TEMPLATE_FAILED,
+        [TEMPLATE_RESTING] = 1u << TEMPLATE_SAVING | 1u << TEMPLATE_FAILED,
         [TEMPLATE_SAVING] = 1u << TEMPLATE_ENDING | 1u << TEMPLATE_FAILED,
         [TEMPLATE_ENDING] = 1u << TEMPLATE_READY | 1u << TEMPLATE_FAILED,
         [TEMPLATE_READY] = 0,
@@ -78,6 +80,7 @@ static void template_release(struct template *template)
     boot_wait_cancel(&template->boot_wait);
     loop_io_free(template->agent_io);
     rehearsal_free(template->rehearsal);
+    quiet_free(template->quiet);
     template_lookup_cancel(template->lookup);
     vm_free(template->vm);
     loop_timer_free(template->timer);

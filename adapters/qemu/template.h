@@ -22,6 +22,7 @@ enum template_state {
     TEMPLATE_LOOKING,    /* for one on disk */
     TEMPLATE_BOOTING,    /* its machine starts */
     TEMPLATE_REHEARSING, /* it does what its clones will be asked for */
+    TEMPLATE_RESTING,    /* until its guest's kernel has nothing left to do */
     TEMPLATE_SAVING,     /* stopped, its state is on its way to us */
     TEMPLATE_ENDING,     /* saved; its QEMU ends */
     TEMPLATE_READY,      /* may be cloned */

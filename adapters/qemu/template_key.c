@@ -16,7 +16,7 @@
 #include "file.h"
 #include "proc.h"
 
-#define FORMAT "2" /* of what is hashed */
+#define FORMAT "3" /* of what is hashed, and how a template is made */
 #define CHUNK_BYTES 65536u
 #define CPUINFO_MAX_BYTES (16u * 1024 * 1024)
 /* The rate of the TSC is measured; what differs by less is the same processor. */

@@ -1,5 +1,5 @@
 /* template_save.c - from nothing to a saved machine: one that lies on disk, or boot, HELLO,
- * rehearsal, stop, save, quit, seal. */
+ * rehearsal, rest, stop, save, quit, seal. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +31,7 @@ static void template_fail(struct template *template, const char *why)
     boot_wait_cancel(&template->boot_wait);
     loop_io_free(take_ptr(template->agent_io));
     rehearsal_free(take_ptr(template->rehearsal));
+    quiet_free(take_ptr(template->quiet));
     template_lookup_cancel(take_ptr(template->lookup));
     vm_free(take_ptr(template->vm));
     template_set_state(template, TEMPLATE_FAILED);
@@ -148,8 +149,11 @@ static bool template_pass_state_fd(struct template *template)
 }
 
 /* QEMU answers in order, so all steps can be asked for at once. */
-static void template_save(struct template *template)
+static void template_save(void *ctx)
 {
+    struct template *template = ctx;
+
+    quiet_free(take_ptr(template->quiet));
     template_set_state(template, TEMPLATE_SAVING);
     vm_watch_migration(template->vm, on_migration);
     if (template_execute(template, "stop", NULL, on_step) &&
@@ -159,6 +163,18 @@ static void template_save(struct template *template)
         (void)template_execute(template, "migrate",
                                json_pack("{s:s}", "uri", "fd:" STATE_FD_NAME),
                                on_step); /* a failure was told */
+}
+
+/* What its guest has begun and not ended, each of its clones would have to end. */
+static void template_rest(struct template *template)
+{
+    int result = quiet_new(template->backend->loop, vm_pid(template->vm), template_save,
+                           template, &template->quiet);
+
+    if (result < 0)
+        template_fail(template, strerror(-result));
+    else
+        template_set_state(template, TEMPLATE_RESTING);
 }
 
 /* Rehearsing. */
@@ -171,7 +187,7 @@ static void on_rehearsed(void *ctx, const char *error)
     if (error)
         template_fail(template, error);
     else
-        template_save(template);
+        template_rest(template);
 }
 
 static void template_rehearse(struct template *template)
@@ -179,7 +195,7 @@ static void template_rehearse(struct template *template)
     const struct backend *backend = template->backend;
 
     if (qemu_settings_warm_up(&backend->settings, &backend->accel) == WARM_UP_OFF) {
-        template_save(template);
+        template_rest(template);
         return;
     }
     template_set_state(template, TEMPLATE_REHEARSING);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "program.h"
+#include "quiet.h"
 #include "rehearsal.h"
 #include "template.h"
 #include "template_cache.h"
@@ -34,6 +35,7 @@ struct template
     struct vm *vm;
     struct loop_io *agent_io; /* until HELLO is whole */
     struct rehearsal *rehearsal;
+    struct quiet *quiet;
     struct loop_timer *timer; /* of the whole work */
     uint64_t began_ms;
     uint64_t ended_ms;

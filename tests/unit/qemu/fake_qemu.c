@@ -5,7 +5,8 @@
  *   loaded), qemu-nosave, qemu-mute (the agent answers no ping), qemu-nokvm (a crash with KVM),
  *   qemu-kvmhang (no agent with KVM), qemu-old (the agent knows no rehearsal), qemu-stiff (a
  *   clone ends when it is to rehearse), qemu-threads (one runs in front of main(), as in QEMU),
- *   qemu-stops (what is cloned from a zygote stops until somebody lets it go on)
+ *   qemu-stops (what is cloned from a zygote stops until somebody lets it go on), qemu-busy (a
+ *   template that never rests)
  * Descriptors are those of qemu_args.h. A clone proves that it got the template's state: the
  * agent says PONG only if the state and the memory hold what the template wrote. */
 #include <errno.h>
@@ -314,7 +315,7 @@ int main(int argc, char **argv)
     if (!is_clone && !behaves("silent") && !(behaves("kvmhang") && is_kvm))
         agent_send(AGENT_FRAME_HELLO, 0, put_hello);
     for (;;) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        if (poll(fds, 2, behaves("busy") && is_template ? 0 : -1) < 0 && errno != EINTR)
             return 1;
         if (fds[0].revents)
             monitor_read();

@@ -205,6 +205,11 @@ START_TEST(test_the_pool_waits_for_callers)
 }
 END_TEST
 
+static struct template *first_template(const struct scene *scene)
+{
+    return LIST_ENTRY(scene->backend->templates->all.next, struct template, node);
+}
+
 START_TEST(test_template_is_sealed)
 {
     struct scene scene;
@@ -215,7 +220,7 @@ START_TEST(test_template_is_sealed)
     scene_begin(&scene, "fine", "    pool_size: 0\n");
     scene_start(&scene, &seen);
     TURN_UNTIL(scene.loop, seen.agents == 1);
-    template = LIST_ENTRY(scene.backend->templates->all.next, struct template, node);
+    template = first_template(&scene);
     ck_assert_int_eq(fcntl(template->parts.memory_fd, F_GET_SEALS), seals);
     ck_assert_int_eq(fcntl(template->parts.state_fd, F_GET_SEALS), seals);
     ck_assert_int_eq(pwrite(template->parts.memory_fd, "x", 1, 0), -1);
@@ -240,6 +245,45 @@ START_TEST(test_cold_when_templates_fail)
         /* The newest; the others may not be reaped yet. */
         ck_assert_int_eq(LIST_ENTRY(scene.backend->vms.previous, struct vm, node)->mode,
                          QEMU_COLD);
+        scene_stop(&scene, &seen);
+        scene_end(&scene);
+    }
+}
+END_TEST
+
+START_TEST(test_template_that_never_rests)
+{
+    struct scene scene;
+    struct seen seen;
+    uint64_t began_ms;
+
+    scene_begin(&scene, "busy", "    pool_size: 0\n");
+    began_ms = loop_now_ms(scene.loop);
+    scene_start(&scene, &seen);
+    TURN_UNTIL(scene.loop, seen.agents == 1);
+    ck_assert_uint_ge(loop_now_ms(scene.loop) - began_ms, QUIET_PATIENCE_MS);
+    scene_check_hello(&seen);
+    ck_assert_int_eq(template_state(first_template(&scene)), TEMPLATE_READY);
+    scene_stop(&scene, &seen);
+    scene_end(&scene);
+}
+END_TEST
+
+START_TEST(test_template_ends_while_it_rests)
+{
+    for (int killed = 0; killed < 2; killed++) {
+        struct scene scene;
+        struct seen seen;
+
+        scene_begin(&scene, "busy", "    pool_size: 0\n");
+        scene_start(&scene, &seen);
+        TURN_UNTIL(scene.loop, !list_empty(&scene.backend->templates->all));
+        TURN_UNTIL(scene.loop, template_state(first_template(&scene)) == TEMPLATE_RESTING);
+        if (killed) {
+            ck_assert_int_eq(kill(vm_pid(first_template(&scene)->vm), SIGKILL), 0);
+            TURN_UNTIL(scene.loop, seen.agents == 1); /* cold */
+            ck_assert_int_eq(template_state(first_template(&scene)), TEMPLATE_FAILED);
+        }
         scene_stop(&scene, &seen);
         scene_end(&scene);
     }
@@ -534,7 +578,8 @@ UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
           test_killed_while_it_waits_or_boots, test_clones, test_starts_in_line,
           test_whoever_waits_can_be_stopped, test_a_wedged_clone_keeps_nobody,
           test_the_pool_waits_for_callers, test_template_is_sealed,
-          test_cold_when_templates_fail, test_template_of_a_crash, test_kvm_is_given_up,
+          test_cold_when_templates_fail, test_template_that_never_rests,
+          test_template_ends_while_it_rests, test_template_of_a_crash, test_kvm_is_given_up,
           test_kvm_is_kept, test_kvm_proves_itself, test_pool, test_pool_loses_a_machine,
           test_pool_is_bounded_in_all, test_templates_are_bounded, test_upgrade, test_budget,
           test_pool_keeps_to_its_memory, test_pool_of_an_old_agent,

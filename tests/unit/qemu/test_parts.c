@@ -156,6 +156,9 @@ START_TEST(test_template_moves)
         ck_assert(template_move_allowed((enum template_state)from, TEMPLATE_FAILED));
     ck_assert(template_move_allowed(TEMPLATE_ENDING, TEMPLATE_READY));
     ck_assert(!template_move_allowed(TEMPLATE_SAVING, TEMPLATE_READY));
+    ck_assert(!template_move_allowed(TEMPLATE_BOOTING, TEMPLATE_SAVING)); /* it rests first */
+    ck_assert(!template_move_allowed(TEMPLATE_REHEARSING, TEMPLATE_SAVING));
+    ck_assert(template_move_allowed(TEMPLATE_RESTING, TEMPLATE_SAVING));
     for (int to = 0; to < TEMPLATE_STATE_MAX; to++) {
         ck_assert(!template_move_allowed(TEMPLATE_READY, (enum template_state)to));
         ck_assert(!template_move_allowed(TEMPLATE_FAILED, (enum template_state)to));
