@@ -20,6 +20,9 @@
 #define CLONE_HOLD_MS 2000u
 #define COLD_HOLD_MS 20000u
 #define SETTLE_HOLD_MS 1000u
+/* How long it stands still for others at most: its link, which would have it answer, waits for
+ * several times that before it asks (AGENT_LINK_PING_MS). */
+#define PAUSE_MS 1000u
 
 enum machine_state {
     MACHINE_WAITING,  /* something is awaited, or begin is deferred; there is no vm */
@@ -48,6 +51,7 @@ struct machine {
     struct boot_wait boot_wait;
     struct start_turn start;  /* until the guest is ready */
     struct start_turn settle; /* then until it has settled */
+    struct loop_timer *pause; /* armed: it is up, and stands still */
     bool cold;                /* templates are out of the question */
     bool from_pool;
 
@@ -78,10 +82,35 @@ static bool machine_take_turn(struct machine *machine, uint32_t hold_ms)
     return start_turn_take(&machine->start, START_CALLER, hold_ms);
 }
 
+/* Pausing. Until it settles it would only take a processor from those still waited for. By a
+ * signal: nothing of it has to work for that, and a stop ends it all the same. */
+
+static void machine_pause(struct machine *machine)
+{
+    if (vm_pause(machine->vm) == 0)
+        loop_timer_arm(machine->pause, PAUSE_MS);
+}
+
+static void on_pause_over(void *ctx)
+{
+    struct machine *machine = ctx;
+
+    (void)vm_resume(machine->vm); /* fails for one that ends */
+}
+
+static void machine_resume(struct machine *machine)
+{
+    if (!loop_timer_armed(machine->pause))
+        return;
+    loop_timer_disarm(machine->pause);
+    on_pause_over(machine);
+}
+
 /* The end. */
 
 static void machine_cancel_waits(struct machine *machine)
 {
+    loop_timer_disarm(machine->pause);
     loop_notice_cancel(machine->backend->loop, &machine->begin);
     template_wait_cancel(&machine->template_wait);
     boot_wait_cancel(&machine->boot_wait);
@@ -299,6 +328,7 @@ static void on_settle(void *ctx)
 {
     struct machine *machine = ctx;
 
+    machine_resume(machine);
     machine->events->settle(machine->ctx);
 }
 
@@ -321,10 +351,13 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
                   struct sandbox_error *err)
 {
     struct machine *machine = calloc(1, sizeof(*machine));
+    struct loop_timer *pause;
     int result = 0;
 
-    if (!machine)
+    if (!machine || loop_timer_new(backend->loop, on_pause_over, machine, &pause) < 0) {
+        free(machine);
         return sandbox_error_set(err, S300, "sandbox %s: out of memory", spec->id);
+    }
     *machine = (struct machine){
         .backend = backend,
         .state = MACHINE_WAITING,
@@ -337,6 +370,7 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
                    .network = spec->network },
         .data_fd = -1,
         .lasting = { -1, -1 },
+        .pause = pause,
         .began_ms = loop_now_ms(backend->loop),
     };
     (void)snprintf(machine->id, sizeof(machine->id), "%s", spec->id);
@@ -382,6 +416,13 @@ void machine_ready(struct machine *machine)
         return;
     start_turn_give(&machine->start);
     start_turn_ask(&machine->settle, START_SETTLE, SETTLE_HOLD_MS);
+    if (machine->settle.state == START_TURN_WAITING)
+        machine_pause(machine);
+}
+
+void machine_wanted(struct machine *machine)
+{
+    machine_resume(machine);
 }
 
 void machine_settled(struct machine *machine)
@@ -407,6 +448,7 @@ void machine_free(struct machine *machine)
         return;
     machine_cancel_waits(machine);
     loop_notice_cancel(machine->backend->loop, &machine->end);
+    loop_timer_free(machine->pause);
     template_unref(machine->template);
     vm_free(machine->vm);
     closep(&machine->data_fd);

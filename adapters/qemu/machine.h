@@ -14,6 +14,7 @@ int machine_start(struct backend *backend, const struct machine_spec *spec,
 int machine_kill(struct machine *machine, struct sandbox_error *err);
 void machine_ready(struct machine *machine);
 void machine_settled(struct machine *machine);
+void machine_wanted(struct machine *machine);
 int64_t machine_last_payload(const struct machine *machine);
 uint64_t machine_disk_bytes(const struct machine *machine);
 void machine_free(struct machine *machine);

@@ -210,6 +210,7 @@ const struct backend_ops qemu_backend_ops = {
     .machine_kill = machine_kill,
     .machine_ready = machine_ready,
     .machine_settled = machine_settled,
+    .machine_wanted = machine_wanted,
     .machine_last_payload = machine_last_payload,
     .scratch_directory = qemu_scratch_directory,
     .machine_disk_bytes = machine_disk_bytes,

@@ -282,6 +282,16 @@ int vm_take_mailbox(struct vm *vm)
     return take_fd(&vm->mailbox_fd);
 }
 
+int vm_pause(struct vm *vm)
+{
+    return vm->state == VM_UP ? loop_child_kill(vm->child, SIGSTOP) : -EINVAL;
+}
+
+int vm_resume(struct vm *vm)
+{
+    return vm->state == VM_UP ? loop_child_kill(vm->child, SIGCONT) : -EINVAL;
+}
+
 /* The end. */
 
 static void describe_end(struct vm *vm, int wait_status, char *ret_reason, size_t size)

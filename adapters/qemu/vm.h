@@ -81,6 +81,10 @@ int vm_take_agent(struct vm *vm, const void *hello, size_t size);
 /* The memory of its disk for bulk, once. */
 int vm_take_mailbox(struct vm *vm);
 
+/* Of one that is up: all of its process stands still, or goes on. 0 or -errno. */
+int vm_pause(struct vm *vm);
+int vm_resume(struct vm *vm);
+
 /* It failed with an accelerator that has been given up since: another one may come up. */
 bool vm_may_retry(const struct vm *vm);
 

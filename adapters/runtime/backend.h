@@ -98,6 +98,9 @@ struct backend_ops {
      * Either may never come. NULL, both: they are of no interest. */
     void (*machine_ready)(struct machine *machine);
     void (*machine_settled)(struct machine *machine);
+    /* Something is about to be said to the guest, but for what `settle` asks for. NULL: that is
+     * of no interest. */
+    void (*machine_wanted)(struct machine *machine);
     /* Whole seconds on the loop's clock (loop_now_ms / 1000) of the last network payload; -1
      * none. */
     int64_t (*machine_last_payload)(const struct machine *machine);

@@ -139,12 +139,22 @@ const char *sandbox_lost_cause(const struct sandbox *sandbox, const char *reason
     return ending && sandbox->why[0] ? sandbox->why : reason;
 }
 
+void sandbox_want(struct sandbox *sandbox)
+{
+    const struct backend_ops *ops = adapter_ops(sandbox->adapter);
+
+    if (ops->machine_wanted && sandbox->machine)
+        ops->machine_wanted(sandbox->machine);
+}
+
 int sandbox_call(struct sandbox *sandbox, enum guest_operation_id operation,
                  const void *request, const struct agent_call_events *events, void *ctx,
                  struct agent_call **ret_call, struct sandbox_error *err)
 {
-    if (sandbox->state == SANDBOX_READY)
+    if (sandbox->state == SANDBOX_READY) {
+        sandbox_want(sandbox);
         return agent_call(sandbox->link, operation, request, events, ctx, ret_call, err);
+    }
     return sandbox_error_set(err, S300, "sandbox %s is %s%s%s", sandbox->id,
                              state_names[sandbox->state], sandbox->why[0] ? ": " : "",
                              sandbox->why);

@@ -45,3 +45,5 @@ void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state);
 /* Creating is over: tells those who wait. */
 void sandbox_settle_waits(struct sandbox *sandbox);
 void sandbox_tell_watches(struct sandbox *sandbox);
+/* Something is about to be said to its guest. */
+void sandbox_want(struct sandbox *sandbox);

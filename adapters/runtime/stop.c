@@ -120,9 +120,11 @@ static void stop_ask(struct sandbox *sandbox)
     static const struct agent_call_events events = { .ended = on_poweroff_ended };
     const struct guest_empty empty = { 0 };
     struct sandbox_error err = { 0 };
-    bool asked = sandbox->link && agent_call(sandbox->link, GUEST_poweroff, &empty, &events,
-                                             sandbox, &sandbox->stop.poweroff, &err) == 0;
+    bool asked;
 
+    sandbox_want(sandbox);
+    asked = sandbox->link && agent_call(sandbox->link, GUEST_poweroff, &empty, &events, sandbox,
+                                        &sandbox->stop.poweroff, &err) == 0;
     sandbox_error_done(&err);
     if (!asked) {
         stop_kill(sandbox);

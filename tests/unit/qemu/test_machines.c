@@ -140,6 +140,98 @@ START_TEST(test_starts_in_line)
 }
 END_TEST
 
+/* 'T': it stands still. */
+static char process_state(const struct scene *scene, unsigned nth)
+{
+    struct list *node = scene->backend->vms.next;
+    char path[64], text[512] = "";
+    FILE *file;
+
+    while (nth-- > 0)
+        node = node->next;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat",
+                   vm_pid(LIST_ENTRY(node, struct vm, node)));
+    file = fopen(path, "re");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    return strrchr(text, ')')[2];
+}
+
+/* A signal is no event of the loop. */
+static void await_standing(const struct scene *scene, unsigned nth, bool stands)
+{
+    const uint64_t end_ms = loop_now_ms(scene->loop) + TURN_DEADLINE_MS;
+
+    while ((process_state(scene, nth) == 'T') != stands) {
+        ck_assert_uint_lt(loop_now_ms(scene->loop), end_ms);
+        turn_for(scene->loop, 1);
+    }
+}
+
+/* Who is ready takes no processor from those still waited for, until somebody wants it. */
+START_TEST(test_paused_while_others_start)
+{
+    struct scene scene;
+    struct seen seen[4];
+
+    scene_begin(&scene, "fine", "    pool_size: 0\n");
+    scene.backend->starts.limit = 1;
+    scene_start(&scene, &seen[0]); /* makes the template; alone, it never stands still */
+    TURN_UNTIL(scene.loop, seen[0].settles == 1);
+    ck_assert_int_ne(process_state(&scene, 0), 'T');
+    scene_stop(&scene, &seen[0]);
+    TURN_UNTIL(scene.loop, scene_vm_count(&scene) == 0);
+    scene.guests_hang = true;
+    for (int i = 0; i < 4; i++)
+        scene_start(&scene, &seen[i]);
+    for (unsigned i = 0; i < 3; i++) {
+        TURN_UNTIL(scene.loop, seen[i].agents == 1);
+        qemu_backend_ops.machine_ready(seen[i].machine);
+        await_standing(&scene, i, true);
+    }
+    qemu_backend_ops.machine_wanted(seen[2].machine);
+    await_standing(&scene, 2, false);
+    TURN_UNTIL(scene.loop, seen[3].agents == 1); /* and is never ready */
+    await_standing(&scene, 1, false);            /* long enough */
+    ck_assert_uint_eq(seen[1].settles, 0);
+    scene_stop(&scene, &seen[3]);
+    TURN_UNTIL(scene.loop, seen[0].settles == 1);
+    for (int i = 0; i < 3; i++)
+        scene_stop(&scene, &seen[i]);
+    scene_end(&scene);
+}
+END_TEST
+
+/* Its turn to settle lets it go on, and it ends as any other. */
+START_TEST(test_paused_until_it_settles)
+{
+    struct scene scene;
+    struct seen seen[2];
+
+    scene_begin(&scene, "fine", "    templates: false\n");
+    scene.backend->starts.limit = 1;
+    scene.guests_hang = true;
+    for (unsigned round = 0; round < 2; round++) {
+        for (int i = 0; i < 2; i++)
+            scene_start(&scene, &seen[i]);
+        TURN_UNTIL(scene.loop, seen[0].agents == 1);
+        qemu_backend_ops.machine_ready(seen[0].machine);
+        await_standing(&scene, 0, true);
+        if (round == 0) {
+            TURN_UNTIL(scene.loop, seen[1].agents == 1);
+            qemu_backend_ops.machine_ready(seen[1].machine);
+            TURN_UNTIL(scene.loop, seen[0].settles == 1);
+            await_standing(&scene, 0, false);
+        }
+        for (int i = 0; i < 2; i++)
+            scene_stop(&scene, &seen[i]);
+        TURN_UNTIL(scene.loop, scene_vm_count(&scene) == 0);
+    }
+    scene_end(&scene);
+}
+END_TEST
+
 START_TEST(test_whoever_waits_can_be_stopped)
 {
     struct scene scene;
@@ -576,6 +668,7 @@ END_TEST
 
 UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
           test_killed_while_it_waits_or_boots, test_clones, test_starts_in_line,
+          test_paused_while_others_start, test_paused_until_it_settles,
           test_whoever_waits_can_be_stopped, test_a_wedged_clone_keeps_nobody,
           test_the_pool_waits_for_callers, test_template_is_sealed,
           test_cold_when_templates_fail, test_template_that_never_rests,

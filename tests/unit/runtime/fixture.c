@@ -72,6 +72,11 @@ static void backend_machine_settled(struct machine *machine)
     fixture.machines->machine_settled(machine);
 }
 
+static void backend_machine_wanted(struct machine *machine)
+{
+    fixture.machines->machine_wanted(machine);
+}
+
 static int64_t backend_machine_last_payload(const struct machine *machine)
 {
     return fixture.machines->machine_last_payload(machine);
@@ -114,6 +119,7 @@ const struct backend_ops fixture_ops = {
     .machine_kill = backend_machine_kill,
     .machine_ready = backend_machine_ready,
     .machine_settled = backend_machine_settled,
+    .machine_wanted = backend_machine_wanted,
     .machine_last_payload = backend_machine_last_payload,
     .scratch_directory = backend_scratch_directory,
     .machine_disk_bytes = backend_machine_disk_bytes,

@@ -73,6 +73,11 @@ static void machine_settled(struct machine *machine)
     machine->settleds++;
 }
 
+static void machine_wanted(struct machine *machine)
+{
+    machine->wants++;
+}
+
 static int64_t machine_last_payload(const struct machine *machine)
 {
     return machine->payload_secs;
@@ -95,6 +100,7 @@ const struct backend_ops fake_machine_ops = {
     .machine_kill = machine_kill,
     .machine_ready = machine_ready,
     .machine_settled = machine_settled,
+    .machine_wanted = machine_wanted,
     .machine_last_payload = machine_last_payload,
     .machine_free = machine_free,
 };

@@ -10,7 +10,7 @@ struct machine {
     void *ctx;
     struct fake_guest *guest;
     int host_fd; /* until the agent's socket is handed over */
-    unsigned kills, readies, settleds;
+    unsigned kills, readies, settleds, wants;
     int64_t payload_secs;
     struct loop_notice start;
     struct loop_notice gone;

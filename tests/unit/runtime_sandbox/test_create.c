@@ -52,6 +52,7 @@ START_TEST(test_a_guest_settles_when_the_back_end_says_so)
     TURN_UNTIL(fixture.loop, machine->settleds == 1);
     ck_assert_uint_eq(machine->guest->pings, 1);
     ck_assert_uint_eq(machine->readies, 1);
+    ck_assert_uint_eq(machine->wants, 0);
     scene_close();
 }
 END_TEST

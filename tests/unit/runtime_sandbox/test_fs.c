@@ -38,6 +38,7 @@ START_TEST(test_what_the_guest_is_asked_and_what_comes_back)
     answer = fs("fs::ls", ",\"path\":\"/dir\"");
     call = fake_guest_call(machine->guest, GUEST_fs_ls);
     ck_assert_str_eq(((struct fs_ls_request *)call->request)->path, "/dir");
+    ck_assert_uint_eq(machine->wants, 1); /* the back end knows that it is spoken to */
     guest_call_reply(machine->guest, call, &reply);
     fixture_expect_reply(answer,
                          "{\"entries\":[{\"name\":\"a\",\"is_dir\":false,\"size\":3,\"mode\":"

@@ -19,8 +19,10 @@ START_TEST(test_reply)
     scene_open("");
     machine = scene_create("", id);
     machine->guest->ignores_poweroff = true;
+    ck_assert_uint_eq(machine->wants, 0);
     call = stop(id);
     (void)fake_guest_call(machine->guest, GUEST_poweroff);
+    ck_assert_uint_eq(machine->wants, 1); /* the back end knows that it is spoken to */
     fake_machine_die(machine, "powered off", "");
     (void)snprintf(wanted, sizeof(wanted), "{\"sandbox_id\":\"%s\",\"stopped\":true}", id);
     fixture_expect_reply(call, wanted);
