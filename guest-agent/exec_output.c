@@ -6,6 +6,7 @@
 
 #include "exec_state.h"
 #include "frames.h"
+#include "pace.h"
 #include "sink.h"
 
 /* The program ended and the time for more has passed. */
@@ -59,25 +60,64 @@ static int output_queue_data(struct exec_output *output, const uint8_t *data, si
     return result;
 }
 
-/* At most ROOM bytes into SLOT, or, when there are few, into DATA. */
+/* How much of ROOM can be had at once. 0: it is not worth a look. */
+static size_t output_waiting(struct exec_output *output, size_t room)
+{
+    int waiting = 0;
+
+    if (output->copied_reads > 0) {
+        output->copied_reads--;
+        return 0;
+    }
+    if (ioctl(output->fd, FIONREAD, &waiting) < 0)
+        return 0;
+    return (size_t)waiting < room ? (size_t)waiting : room;
+}
+
+/* As read(2), of at most ROOM bytes, of which the first RET_PUT are in SLOT, the others at
+ * DATA.
+ */
+static ssize_t output_fill_slot(struct exec_output *output, size_t room, int slot,
+                                uint8_t *data, size_t *ret_put)
+{
+    struct mailbox *mailbox = &output->exec->call.serve->mailbox;
+    size_t put = 0;
+    ssize_t size = mailbox_put_pipe(mailbox, slot, output->fd, output_waiting(output, room),
+                                    &put);
+
+    if (size < 0) {
+        errno = EIO;
+        return -1;
+    }
+    if (size == 0)
+        size = read(output->fd, data, room);
+    else if (put == 0)
+        output->copied_reads = EXEC_COPIED_READS;
+    if (put == 0 && size >= (ssize_t)AGENT_MAILBOX_MIN_BYTES &&
+        mailbox_put(mailbox, slot, data, (size_t)size) == 0)
+        put = (size_t)size;
+    *ret_put = put;
+    return size;
+}
+
+/* At most ROOM bytes into SLOT, or, when they are few, into DATA. As read(2) tells. */
 static ssize_t output_read_slot(struct exec_output *output, size_t room, int slot,
                                 uint8_t *data)
 {
     struct serve *serve = output->exec->call.serve;
+    size_t put = 0;
     ssize_t size;
 
     if (room > AGENT_MAILBOX_SLOT_BYTES)
         room = AGENT_MAILBOX_SLOT_BYTES;
-    size = read(output->fd, data, room);
-    if (size >= (ssize_t)AGENT_MAILBOX_MIN_BYTES &&
-        mailbox_put(&serve->mailbox, slot, data, (size_t)size) == 0) {
+    size = output_fill_slot(output, room, slot, data, &put);
+    if (put > 0)
         serve_queued(serve, frames_slot(serve_queue(serve), output->exec->call.id,
-                                        output->stream, (unsigned)slot, (size_t)size));
-        return size;
-    }
-    mailbox_slot_give(&serve->mailbox, slot);
-    if (size > 0)
-        serve_queued(serve, output_queue_data(output, data, (size_t)size));
+                                        output->stream, (unsigned)slot, put));
+    else
+        mailbox_slot_give(&serve->mailbox, slot);
+    if (size > (ssize_t)put)
+        serve_queued(serve, output_queue_data(output, data, (size_t)size - put));
     return size;
 }
 
@@ -106,6 +146,7 @@ static bool output_read(struct exec_output *output)
         exec_output_end(output);
         return false;
     }
+    pace_set(size >= (ssize_t)AGENT_MAILBOX_MIN_BYTES ? PACE_BULK : PACE_PROMPT);
     output->window -= (uint64_t)size;
     output->owed -= (uint64_t)size < output->owed ? (uint64_t)size : output->owed;
     serve_queued(serve, 0);
@@ -158,6 +199,7 @@ void exec_output_end(struct exec_output *output)
     if (output->ended)
         return;
     output->ended = true;
+    pace_set(PACE_PROMPT); /* or another one that goes on in bulk says so again */
     loop_io_free(take_ptr(output->io));
     if (output->fd >= 0)
         sink_take(output->exec->call.serve->loop, take_fd(&output->fd));

@@ -23,6 +23,8 @@ enum { EXEC_STDOUT, EXEC_STDERR, EXEC_OUTPUTS };
 #define EXEC_DRAIN_MS 100u
 /* Of output that nobody has read: fewer turns between program and agent. */
 #define EXEC_PIPE_BYTES (256 * 1024)
+/* After one whose pages the disk did not take as they were: trying costs something. */
+#define EXEC_COPIED_READS 8u
 
 /* One output. Read only against the host's window, so that a slow host slows the program. */
 struct exec_output {
@@ -35,6 +37,7 @@ struct exec_output {
     uint64_t window;
     uint64_t
         owed; /* bytes that lay in the pipe when the program ended; sent whatever the time */
+    unsigned copied_reads; /* so many more, as the last ones were of odd sizes */
     bool ended;
 };
 

@@ -18,9 +18,15 @@ static size_t round_up(size_t size)
     return (size + MAILBOX_ALIGN_BYTES - 1) / MAILBOX_ALIGN_BYTES * MAILBOX_ALIGN_BYTES;
 }
 
+static void relay_close(struct mailbox *mailbox)
+{
+    closep(&mailbox->relay[0]);
+    closep(&mailbox->relay[1]);
+}
+
 void mailbox_init(struct mailbox *mailbox, int own_fd)
 {
-    *mailbox = (struct mailbox){ .fd = own_fd };
+    *mailbox = (struct mailbox){ .fd = own_fd, .relay = { -1, -1 } };
     if (own_fd >= 0 && lseek(own_fd, 0, SEEK_END) < (off_t)AGENT_MAILBOX_BYTES)
         closep(&mailbox->fd);
 }
@@ -28,6 +34,7 @@ void mailbox_init(struct mailbox *mailbox, int own_fd)
 void mailbox_done(struct mailbox *mailbox)
 {
     closep(&mailbox->fd);
+    relay_close(mailbox);
     if (mailbox->bounce)
         (void)munmap(mailbox->bounce, AGENT_MAILBOX_SLOT_BYTES); /* it is ours */
     mailbox->bounce = NULL;
@@ -90,6 +97,72 @@ int mailbox_put(struct mailbox *mailbox, int slot, const void *data, size_t size
     if (written < 0)
         return -errno;
     return (size_t)written == size ? 0 : -EIO;
+}
+
+static bool relay_open(struct mailbox *mailbox)
+{
+    if (mailbox->relay[0] >= 0)
+        return true;
+    if (pipe2(mailbox->relay, O_CLOEXEC | O_NONBLOCK) < 0)
+        return false;
+    (void)fcntl(mailbox->relay[0], F_SETPIPE_SZ, AGENT_MAILBOX_SLOT_BYTES); /* less at once */
+    return true;
+}
+
+/* How many of the relay's SIZE bytes the disk takes as they are: what it refuses stays there.
+ */
+static size_t relay_put(struct mailbox *mailbox, int slot, size_t size)
+{
+    size_t put = 0;
+
+    while (put < size) {
+        loff_t offset = (loff_t)slot * AGENT_MAILBOX_SLOT_BYTES + (loff_t)put;
+        ssize_t part = splice(mailbox->relay[0], NULL, mailbox->fd, &offset, size - put,
+                              SPLICE_F_NONBLOCK);
+
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part <= 0)
+            break;
+        put += (size_t)part;
+    }
+    return put;
+}
+
+/* The SIZE bytes that are left in it. 0 or -errno. */
+static int relay_read(struct mailbox *mailbox, size_t size)
+{
+    for (size_t got = 0; got < size;) {
+        ssize_t part = read(mailbox->relay[0], mailbox->bounce + got, size - got);
+
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part <= 0) {
+            relay_close(mailbox); /* with what is in it */
+            return -EIO;
+        }
+        got += (size_t)part;
+    }
+    return 0;
+}
+
+ssize_t mailbox_put_pipe(struct mailbox *mailbox, int slot, int pipe, size_t size,
+                         size_t *ret_put)
+{
+    size_t put;
+    ssize_t taken;
+
+    size -= size % MAILBOX_ALIGN_BYTES;
+    if (size < AGENT_MAILBOX_MIN_BYTES || !mailbox_bounce(mailbox) || !relay_open(mailbox))
+        return 0;
+    taken = splice(pipe, NULL, mailbox->relay[1], NULL, size, SPLICE_F_NONBLOCK);
+    if (taken <= 0)
+        return 0;
+    put = relay_put(mailbox, slot, (size_t)taken);
+    if (relay_read(mailbox, (size_t)taken - put) < 0)
+        return -EIO;
+    *ret_put = put;
+    return taken;
 }
 
 static void punch(const struct mailbox *mailbox, unsigned slot, unsigned count)

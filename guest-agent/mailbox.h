@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "agent_frame.h"
 
@@ -21,6 +22,7 @@ struct mailbox {
     atomic_uint free; /* slots of ours that nobody uses, by bit */
     uint32_t taken;   /* slots of the host that were emptied and not returned, by bit */
     uint8_t *bounce;  /* one slot; the loop's. NULL: not needed yet */
+    int relay[2];     /* a pipe of ours, empty between calls; the loop's. -1: not needed yet */
 };
 
 /* Consumes OWN_FD (-1: none), a disk or a file with room for all slots. */
@@ -36,6 +38,13 @@ int mailbox_slot_take(struct mailbox *mailbox);
 void mailbox_slot_give(struct mailbox *mailbox, int slot);
 /* 0 or -errno. */
 int mailbox_put(struct mailbox *mailbox, int slot, const void *data, size_t size);
+/* Takes at most SIZE bytes of those that wait in PIPE: its pages go into the slot as they are,
+ * without a copy, and its writers can go on meanwhile. How many, of which the first RET_PUT are
+ * in the slot and the others, which the disk did not take so (pages that are not filled whole),
+ * in the bounce. 0: none, read them; they are too few, or cannot be had so. -errno: some are
+ * lost, the pipe is of no use. */
+ssize_t mailbox_put_pipe(struct mailbox *mailbox, int slot, int pipe, size_t size,
+                         size_t *ret_put);
 /* The host has emptied SLOTS. IDLE: their memory is given back. -EPROTO: they were not out. */
 int mailbox_returned(struct mailbox *mailbox, uint32_t slots, bool idle);
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "pace.h"
 
 #define CHILD_STACK_BYTES (64u * 1024)
 #define FIRST_FREE_FD 3u
@@ -274,8 +275,10 @@ pid_t spawn_program(const struct spawn *spawn, struct spawn_failure *ret_failure
         .step = SPAWN_SETUP,
     };
     uint8_t *stack = child_stack();
-    long pid = stack ? clone_child(&child, stack) : -ENOMEM;
+    long pid;
 
+    pace_set(PACE_PROMPT);
+    pid = stack ? clone_child(&child, stack) : -ENOMEM;
     if (pid > 0 && child.error == 0)
         return (pid_t)pid;
     *ret_failure = (struct spawn_failure){

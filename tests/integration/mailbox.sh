@@ -49,6 +49,20 @@ mixed='i=0; while [ $i -lt 60 ]; do echo line $i; [ $((i % 7)) -gt 0 ] || head -
 is "small lines among bulk" "$(in_guest "$id" -- sh -c "$mixed" | sum)" \
     "$(sh -c "${mixed//\/srv/$work}" | sum)"
 
+# Pages go out as they lie in the pipe: filled whole, or not, or those of the file itself.
+# shellcheck disable=SC2016 # the same script here and there
+pages='for n in 4096 60007 65536 100001 512 131072; do dd bs=$n count=20 </srv/bytes 2>/dev/null; echo; done'
+is "writes of whole pages and of odd sizes" "$(in_guest "$id" -- sh -c "$pages" | sum)" \
+    "$(sh -c "${pages//\/srv/$work}" | sum)"
+for step in 65536 77777; do
+    is "pages of a file, $step bytes each time" "$(in_guest "$id" -- python3 -c "
+import os
+file = os.open('/srv/bytes', os.O_RDONLY)
+while os.splice(file, 1, $step):
+    pass
+" | sum)" "$wanted"
+done
+
 transfers() {
     local number pids=()
     for number in 1 2 3; do
