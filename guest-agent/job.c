@@ -12,6 +12,7 @@
 
 #include "frames.h"
 #include "fs.h"
+#include "pace.h"
 
 #define WRITE_STREAM 0u
 #define READ_STREAM 1u
@@ -611,6 +612,7 @@ int job_begin(struct serve *serve, uint64_t id, const struct guest_operation *op
         return result;
     }
     serve_begin(serve, &job->call, id, &job_ops);
+    pace_set(PACE_PROMPT); /* a new thread inherits it */
     if (work_run(&serve->work, &job->work) < 0) {
         struct sandbox_error err = { 0 };
 

@@ -2,8 +2,8 @@
  *
  * A switch between two processes costs an emulated processor what it knows of both. While
  * output comes in bulk we do not interrupt its program: it goes on until its pipe is full or
- * its time is up, and what we take then is more at once. Programs do not inherit it:
- * spawn_program() is prompt first. */
+ * its time is up, and what we take then is more at once. Programs and threads inherit it, so
+ * whoever starts one is prompt first. */
 #pragma once
 
 enum pace {
