@@ -314,6 +314,10 @@ static int file_fds_open(struct file_fds *files)
     return 0;
 }
 
+/* bwrap sees to it itself that it dies with us (--die-with-parent), in its last step before its
+ * child goes on. Were it killed earlier, that child would wait for its word for ever, and hold
+ * the lock; so it is not, and without us the agent ends as it finds its channel closed. */
+
 /* Descriptors of the new process, all borrowed. */
 struct ends {
     int channel_fd;
@@ -336,7 +340,6 @@ static int spawn(const struct text_list *command, struct root_mounts *mounts,
         .argv = (const char *const *)command->items,
         .fds = fds,
         .new_session = true,
-        .die_with_parent = true,
         .before_exec = mounts ? make_root_mounts : NULL,
         .before_exec_ctx = mounts,
     };

@@ -100,7 +100,7 @@ int mock_machine_kill(struct machine *machine, struct sandbox_error *err)
         return sandbox_error_set(err, S300, "%s cannot be killed: a fault was asked for",
                                  machine->id);
     if (!signal_inside(machine->pid, SIGKILL))
-        (void)loop_child_kill(machine->child, SIGKILL); /* what it started dies with it */
+        (void)kill(-machine->pid, SIGKILL); /* its session: a child may be in the making */
     return 0;
 }
 
@@ -135,8 +135,7 @@ static int machine_launch(struct machine *machine, const struct machine_spec *sp
         return result;
     result = loop_child_new(loop, machine->pid, pidfd, machine_ended, machine, &machine->child);
     if (result < 0)
-        (void)kill(machine->pid,
-                   SIGKILL); /* the loop could not take it; it ends all the same */
+        (void)kill(-machine->pid, SIGKILL); /* nobody would notice its end */
     return result;
 }
 

@@ -174,6 +174,28 @@ is "no sandbox is left" "$(iii trigger sandbox::list)" "[]"
 stop_router
 mv "$work/faults.yaml" "$work/config.yaml"
 
+# The adapter is killed while bubblewrap starts: it goes on, and the agent finds nobody at its channel.
+mkfifo "$work/go"
+cat >"$work/bwrap" <<SH
+#!/bin/sh
+case "\$*" in
+*sandbox-guest-agent*)
+    echo \$\$ >"$work/bwrap.pid"
+    read -r _ <"$work/go"
+    ;;
+esac
+exec bwrap "\$@"
+SH
+chmod +x "$work/bwrap"
+SANDBOX_SECTION="mock: {bwrap: $work/bwrap}" start sandbox-mock
+timeout 30 iii trigger sandbox::create image=python >/dev/null 2>&1 &
+ok "bubblewrap starts" eventually 10 test -s "$work/bwrap.pid"
+kill -9 "$(pid_of sandbox-mock)"
+echo go >"$work/go"
+ok "nothing of the sandbox outlives its adapter" eventually 20 all_gone "$(cat "$work/bwrap.pid")"
+wait $!
+stop_router
+
 # A fault that is none: the adapter does not start and says why.
 for wrong in '{"fault":"nonsense"}' '{"fault":"error","code":"S999"}' '{"fault":"slow","code":"S300"}' 'no json'; do
     sed -i "/faults:/,/stderr/d" "$work/config.yaml"
