@@ -95,6 +95,16 @@ static void replace_controls(struct buf *tail)
             tail->data[i] = '?';
 }
 
+/* What is no UTF-8 takes three bytes for each: the front goes again. */
+static void cut_front(struct buf *text)
+{
+    size_t at = text->size > TAIL_BYTES ? text->size - TAIL_BYTES : 0;
+
+    while (at > 0 && at < text->size && (text->data[at] & 0xc0) == 0x80)
+        at++; /* inside a character */
+    buf_consume(text, at);
+}
+
 const char *install_errors_text(struct install_errors *errors)
 {
     struct buf *tail = &errors->tail;
@@ -111,6 +121,7 @@ const char *install_errors_text(struct install_errors *errors)
     buf_clear(&errors->text);
     if (utf8_repair(&errors->text, tail->data, tail->size) < 0)
         return "";
+    cut_front(&errors->text);
     return buf_text(&errors->text) ? buf_text(&errors->text) : "";
 }
 

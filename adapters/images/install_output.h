@@ -26,7 +26,8 @@ struct install_errors {
     struct buf text; /* what was made of it last */
 };
 void install_errors_take(struct install_errors *errors, const char *data, size_t size);
-/* The last lines, without the final newline; "" if there are none. UTF-8 without control
- * characters, whatever names of files came in: it ends in errors, logs and on terminals. */
+/* The last lines, without the final newline, at most 1024 bytes; "" if there are none. UTF-8
+ * without control characters, whatever names of files came in: it ends in errors, logs and on
+ * terminals. */
 const char *install_errors_text(struct install_errors *errors);
 void install_errors_done(struct install_errors *errors);

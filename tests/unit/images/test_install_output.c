@@ -1,6 +1,7 @@
 /* test_install_output.c - the lines of an installer, in any pieces. */
 #include "install_output.h"
 #include "unit.h"
+#include "utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,11 +96,19 @@ START_TEST(test_errors_are_text)
 {
     static const char odd[] = "name \x1b[31m\0\r\x7f\xff\xc3 \xe2\xa8\xaf";
     struct install_errors errors = { 0 };
+    char line[LONG_LINE_BYTES];
 
     install_errors_take(&errors, odd, sizeof(odd) - 1);
     ck_assert_str_eq(install_errors_text(&errors),
                      "name ?[31m???\xef\xbf\xbd\xef\xbf\xbd \xe2\xa8\xaf");
     ck_assert_str_eq(install_errors_text(&errors), install_errors_text(&errors));
+    /* bytes that are none of UTF-8's grow, and a character is not cut */
+    memset(line, 0xa2, sizeof(line));
+    install_errors_take(&errors, line, sizeof(line));
+    install_errors_take(&errors, "!", 1);
+    ck_assert_uint_le(strlen(install_errors_text(&errors)), 1024);
+    ck_assert_uint_gt(strlen(install_errors_text(&errors)), 1000);
+    ck_assert(utf8_valid(install_errors_text(&errors), strlen(install_errors_text(&errors))));
     install_errors_done(&errors);
 }
 END_TEST
