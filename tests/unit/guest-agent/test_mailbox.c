@@ -325,14 +325,20 @@ START_TEST(test_read_without_leave)
 }
 END_TEST
 
+/* An agent that is quick takes each piece as it comes, too few for a slot; here it stands still
+ * until more lies in the pipe. */
 START_TEST(test_output)
 {
     struct guest_exec_reply reply;
     struct agent_answer answer;
+    char script[256];
 
     start(true);
-    agent_client_shell(&client, "head -c 3000001 /dev/zero | tr '\\0' a; echo >&2 small", NULL,
-                       0, &answer, &reply);
+    (void)snprintf(script, sizeof(script),
+                   "a() { head -c $1 /dev/zero | tr '\\0' a; }; kill -STOP %1$d; a 200000; "
+                   "kill -CONT %1$d; a 2800001; echo >&2 small",
+                   (int)client.pid);
+    agent_client_shell(&client, script, NULL, 0, &answer, &reply);
     ck_assert_int_eq(answer.kind, AGENT_FRAME_REPLY);
     ck_assert_uint_eq(answer.streams[1].size, 3000001);
     ck_assert_uint_eq(answer.streams[1].data[0], 'a');
@@ -366,6 +372,7 @@ static void refuse_splice(bool to_disk_only)
 /* Writes of whole pages, of odd sizes, of both, and lines between them. */
 #define MIXED                                                                                  \
     "b() { dd bs=$1 count=$2 2>/dev/null; }; seq 400000 >%1$s;"                                \
+    "kill -STOP %2$d; head -c 200000 %1$s; kill -CONT %2$d;"                                   \
     "b 4096 100 <%1$s; echo line; b 60007 20 <%1$s; printf x; b 65536 30 <%1$s; b 512 1 "      \
     "<%1$s;"                                                                                   \
     "b 131072 9 <%1$s; b 100001 3 <%1$s; echo end"
@@ -380,7 +387,7 @@ static void check_mixed_output(void)
     FILE *here;
 
     start(true);
-    (void)snprintf(script, sizeof(script), MIXED, path);
+    (void)snprintf(script, sizeof(script), MIXED, path, (int)client.pid);
     here = popen(script, "re");
     ck_assert_ptr_nonnull(here);
     size = fread(expected, 1, sizeof(expected), here);
