@@ -17,6 +17,8 @@
 #define PROTOCOL_TCP 6u
 #define PROTOCOL_UDP 17u
 #define PROTOCOL_ICMP6 58u
+#define ARP_REQUEST 1u
+#define ICMP6_NEIGHBOUR_SOLICITATION 135u
 #define FRAGMENT_OFFSET 0x1fffu
 #define FRAGMENT_MORE 0x2000u
 
@@ -63,6 +65,21 @@ static void parse_udp(const uint8_t *data, size_t size, struct frame *frame)
     frame->payload = (uint32_t)(size - UDP_BYTES);
 }
 
+static void parse_arp(const uint8_t *data, size_t size, struct frame *frame)
+{
+    if (size < ARP_BYTES)
+        return;
+    frame->kind = FRAME_ARP;
+    frame->asks_neighbour = read16(data + 6) == ARP_REQUEST;
+}
+
+static void parse_icmp(const uint8_t *data, size_t size, struct frame *frame)
+{
+    frame->kind = FRAME_ICMP;
+    frame->asks_neighbour = frame->protocol == PROTOCOL_ICMP6 && size > 0 &&
+                            data[0] == ICMP6_NEIGHBOUR_SOLICITATION;
+}
+
 /* What IP carries. */
 static void parse_protocol(const uint8_t *data, size_t size, struct frame *frame)
 {
@@ -72,7 +89,7 @@ static void parse_protocol(const uint8_t *data, size_t size, struct frame *frame
     else if (frame->protocol == PROTOCOL_UDP)
         parse_udp(data, size, frame);
     else if (frame->protocol == PROTOCOL_ICMP || frame->protocol == PROTOCOL_ICMP6)
-        frame->kind = FRAME_ICMP;
+        parse_icmp(data, size, frame);
 }
 
 static void parse_ip(const uint8_t *data, size_t size, struct frame *frame)
@@ -115,8 +132,8 @@ void frame_parse(const uint8_t *data, size_t size, struct frame *ret_frame)
     *ret_frame = (struct frame){ .kind = FRAME_OTHER };
     if (size < ETHERNET_BYTES)
         return;
-    if (read16(data + 12) == TYPE_ARP && size >= ETHERNET_BYTES + ARP_BYTES)
-        ret_frame->kind = FRAME_ARP;
+    if (read16(data + 12) == TYPE_ARP)
+        parse_arp(data + ETHERNET_BYTES, size - ETHERNET_BYTES, ret_frame);
     else if (read16(data + 12) == TYPE_IP)
         parse_ip(data + ETHERNET_BYTES, size - ETHERNET_BYTES, ret_frame);
     else if (read16(data + 12) == TYPE_IP6)

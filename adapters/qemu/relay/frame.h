@@ -39,6 +39,7 @@ struct frame {
     uint32_t sequence, acknowledged; /* TCP */
     uint8_t flags;                   /* TCP */
     uint8_t protocol;                /* of IP */
+    bool asks_neighbour;             /* ARP's request, IPv6's solicitation */
     uint32_t payload;                /* TCP, UDP: bytes behind the header, as IP counts them */
 };
 

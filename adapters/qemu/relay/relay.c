@@ -23,6 +23,10 @@
 #define FRAMES_A_TURN 64      /* then the sockets have their turn */
 #define REPORT_INTERVAL_NS 1000000000
 #define POLL_FDS_MAX 1024
+/* An answer to an address that libslirp must ask for first waits in 64 KiB of memory, at most a
+ * second. A guest has one address a family; one that claims many is asked for many. */
+#define QUESTIONS_MAX 256u
+#define QUESTION_NS 1000000000
 #define NAME_SERVER 0x0a000203u
 #define IPV6_PREFIX "fd5a:6b3c:7e21:1::"
 static const struct address name_server6 = { 0xfd5a6b3c7e210001, 3 };
@@ -34,6 +38,9 @@ struct relay {
     struct list timers;
     int64_t reported_ns; /* 0: never */
     bool guest_is_deaf;  /* it let the last frame wait too long */
+    unsigned questions;  /* for neighbours, since */
+    int64_t questions_ns;
+    int blocked_ms; /* in this turn; 0: not at all */
     struct pollfd fds[POLL_FDS_MAX];
     int fd_count;
 };
@@ -55,6 +62,26 @@ static void relay_count(struct relay *relay, const struct frame *frame)
         relay_note_payload(relay);
 }
 
+/* One more is asked for, and something waits for it. */
+static void relay_note_question(struct relay *relay)
+{
+    int64_t now_ns = relay_clock_ns();
+
+    if (now_ns - relay->questions_ns >= QUESTION_NS) {
+        relay->questions_ns = now_ns;
+        relay->questions = 0;
+    }
+    relay->questions++;
+}
+
+/* For how long nothing that may need an answer is taken, from the guest or from a socket. */
+static int relay_blocked_ms(const struct relay *relay)
+{
+    int64_t left_ns = relay->questions_ns + QUESTION_NS - relay_clock_ns();
+
+    return relay->questions < QUESTIONS_MAX || left_ns <= 0 ? 0 : (int)(left_ns / 1000000) + 1;
+}
+
 /* What libslirp asks of us. */
 
 static ssize_t on_send_packet(const void *data, size_t size, void *opaque)
@@ -64,6 +91,8 @@ static ssize_t on_send_packet(const void *data, size_t size, void *opaque)
 
     frame_parse(data, size, &frame);
     relay_count(relay, &frame);
+    if (frame.asks_neighbour)
+        relay_note_question(relay);
     /* The socket has a time limit; a frame that does not fit in time is lost, as on a wire, and
      * no other one is waited for until the guest takes frames again. */
     if (send(relay->options.frames_fd, data, size,
@@ -134,13 +163,12 @@ static short poll_events(int slirp_events)
                    (slirp_events & SLIRP_POLL_PRI ? POLLPRI : 0));
 }
 
-/* The index, which libslirp gives back; -1: no more, that connection waits for its next turn.
- */
+/* The index, which libslirp gives back; -1: not now, that connection waits for its turn. */
 static int on_add_poll(int fd, int events, void *opaque)
 {
     struct relay *relay = opaque;
 
-    if (relay->fd_count == POLL_FDS_MAX)
+    if (relay->fd_count == POLL_FDS_MAX || relay->blocked_ms > 0)
         return -1;
     relay->fds[relay->fd_count] = (struct pollfd){ .fd = fd, .events = poll_events(events) };
     return relay->fd_count++;
@@ -198,10 +226,14 @@ static int relay_turn(struct relay *relay)
     uint32_t timeout_ms = UINT32_MAX;
     int wait_ms, ready;
 
-    relay->fds[0] = (struct pollfd){ .fd = relay->options.frames_fd, .events = POLLIN };
+    relay->blocked_ms = relay_blocked_ms(relay);
+    relay->fds[0] = (struct pollfd){ .fd = relay->options.frames_fd,
+                                     .events = relay->blocked_ms > 0 ? 0 : POLLIN };
     relay->fd_count = 1;
     slirp_pollfds_fill(relay->slirp, &timeout_ms, on_add_poll, relay);
     wait_ms = relay_timers_wait_ms(&relay->timers);
+    if (relay->blocked_ms > 0 && (wait_ms < 0 || relay->blocked_ms < wait_ms))
+        wait_ms = relay->blocked_ms;
     if (timeout_ms < INT32_MAX && (wait_ms < 0 || (int)timeout_ms < wait_ms))
         wait_ms = (int)timeout_ms;
     ready = poll(relay->fds, (nfds_t)relay->fd_count, wait_ms);

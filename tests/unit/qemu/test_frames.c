@@ -35,6 +35,10 @@ START_TEST(test_parse)
     ck_assert_uint_eq(frame.payload, 5);
     put16(data + 12, 0x0806);
     ck_assert_int_eq(parse(42).kind, FRAME_ARP);
+    put16(data + 20, 2);
+    ck_assert(!parse(42).asks_neighbour);
+    put16(data + 20, 1);
+    ck_assert(parse(42).asks_neighbour);
     ck_assert_int_eq(parse(41).kind, FRAME_OTHER);
     put16(data + 12, 0x86dd);
     ck_assert_int_eq(parse(42).kind, FRAME_OTHER);
@@ -64,6 +68,10 @@ START_TEST(test_parse_ipv6)
     ck_assert_int_eq(parse(size).kind, FRAME_IP);
     data[20] = 58;
     ck_assert_int_eq(parse(size).kind, FRAME_ICMP);
+    data[54] = 136;
+    ck_assert(!parse(size).asks_neighbour);
+    data[54] = 135;
+    ck_assert(parse(size).asks_neighbour);
     data[14] = 0x45; /* version 4 in a frame of version 6 */
     ck_assert_int_eq(parse(size).kind, FRAME_OTHER);
 }
