@@ -6,7 +6,7 @@
 #include "bench.h"
 
 #define BURST 8
-#define ROUNDS 5
+#define ROUNDS 15
 #define MANY 200
 #define MANY_IN_FLIGHT 10
 #define WAIT_MS 120000
@@ -85,18 +85,26 @@ static int stop_kept(struct burst *burst)
 }
 
 /* All stay until the last is there, also where they come one after the other. */
-static int measure_bursts(struct burst *burst, struct samples *sequential,
-                          struct samples *at_once)
+static int measure_round(struct burst *burst, size_t in_flight, struct rounds *rounds)
 {
-    int rounds = burst->bench->quick ? 1 : ROUNDS, ret = 0;
-    for (int round = 0; round < rounds && ret == 0; round++) {
-        ret = create_many(burst, BURST, 1, true, sequential);
+    struct samples round = { 0 };
+    int ret = create_many(burst, BURST, in_flight, true, &round);
+    if (ret == 0)
+        ret = stop_kept(burst);
+    if (ret == 0)
+        ret = rounds_add(rounds, &round);
+    samples_done(&round);
+    return ret;
+}
+
+static int measure_bursts(struct burst *burst, struct rounds *sequential,
+                          struct rounds *at_once)
+{
+    int count = burst->bench->quick ? 1 : ROUNDS, ret = 0;
+    for (int i = 0; i < count && ret == 0; i++) {
+        ret = measure_round(burst, 1, sequential);
         if (ret == 0)
-            ret = stop_kept(burst);
-        if (ret == 0)
-            ret = create_many(burst, BURST, BURST, true, at_once);
-        if (ret == 0)
-            ret = stop_kept(burst);
+            ret = measure_round(burst, BURST, at_once);
     }
     return ret;
 }
@@ -105,7 +113,8 @@ int bench_burst(struct bench *bench)
 {
     _cleanup_(subject_stopp)
     struct subject *subject = NULL;
-    struct samples sequential = { 0 }, at_once = { 0 }, many = { 0 };
+    struct rounds sequential = { 0 }, at_once = { 0 };
+    struct samples many = { 0 };
     struct burst burst = { .bench = bench };
     char id[64];
     if (bench_subject(bench, bench->adapter, BENCH_SECTION_RESTORE, &subject) < 0)
@@ -114,8 +123,8 @@ int bench_burst(struct bench *bench)
     int ret = bench_create_one(bench, burst.client, NULL, id); /* makes the template */
     if (ret == 0)
         ret = measure_bursts(&burst, &sequential, &at_once);
-    report_add(&bench->report, "burst.sequential", &sequential, "ms", NULL);
-    report_add(&bench->report, "burst.create8", &at_once, "ms", "burst.sequential");
+    report_add_rounds(&bench->report, "burst.sequential", &sequential, "ms", NULL);
+    report_add_rounds(&bench->report, "burst.create8", &at_once, "ms", "burst.sequential");
     burst.failed = 0;
     if (ret == 0)
         ret = create_many(&burst, (size_t)bench_repetitions(bench, MANY), MANY_IN_FLIGHT, false,
@@ -123,8 +132,8 @@ int bench_burst(struct bench *bench)
     if (ret == 0)
         report_add_value(&bench->report, "create.failures", (double)burst.failed,
                          bench->quick ? "of 20" : "of 200", NULL);
-    samples_done(&sequential);
-    samples_done(&at_once);
+    rounds_done(&sequential);
+    rounds_done(&at_once);
     samples_done(&many);
     return ret;
 }

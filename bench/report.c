@@ -24,24 +24,43 @@ static void print_row(const struct row *row)
     fflush(stdout);
 }
 
-void report_add(struct report *report, const char *name, struct samples *samples,
-                const char *unit, const char *against)
+/* FIGURES: n, percentiles and unit. */
+static void add_row(struct report *report, const char *name, const struct row *figures,
+                    const char *against)
 {
-    if (report->row_count == REPORT_ROWS_MAX || samples->count == 0)
+    if (report->row_count == REPORT_ROWS_MAX || figures->n == 0)
         return;
     const struct row *base = against ? report_find(report, against) : NULL;
     struct row *row = &report->rows[report->row_count++];
-    *row = (struct row){ .n = samples->count,
-                         .p50 = samples_percentile(samples, 50),
-                         .p95 = samples_percentile(samples, 95),
-                         .p99 = samples_percentile(samples, 99),
-                         .unit = unit };
+    *row = *figures;
     snprintf(row->name, sizeof(row->name), "%s", name);
     if (base && base->p50 > 0) {
         snprintf(row->against, sizeof(row->against), "%s", against);
         row->ratio = row->p50 / base->p50;
     }
     print_row(row);
+}
+
+void report_add(struct report *report, const char *name, struct samples *samples,
+                const char *unit, const char *against)
+{
+    const struct row figures = { .n = samples->count,
+                                 .p50 = samples_percentile(samples, 50),
+                                 .p95 = samples_percentile(samples, 95),
+                                 .p99 = samples_percentile(samples, 99),
+                                 .unit = unit };
+    add_row(report, name, &figures, against);
+}
+
+void report_add_rounds(struct report *report, const char *name, struct rounds *rounds,
+                       const char *unit, const char *against)
+{
+    const struct row figures = { .n = rounds->count,
+                                 .p50 = samples_percentile(&rounds->p50, 50),
+                                 .p95 = samples_percentile(&rounds->p95, 50),
+                                 .p99 = samples_percentile(&rounds->p99, 50),
+                                 .unit = unit };
+    add_row(report, name, &figures, against);
 }
 
 void report_add_value(struct report *report, const char *name, double value, const char *unit,

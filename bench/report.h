@@ -28,6 +28,9 @@ struct report {
 /* Adds a row from SAMPLES and prints it. AGAINST names an earlier row, or is NULL. */
 void report_add(struct report *report, const char *name, struct samples *samples,
                 const char *unit, const char *against);
+/* The same; each percentile is the median of the rounds' own. */
+void report_add_rounds(struct report *report, const char *name, struct rounds *rounds,
+                       const char *unit, const char *against);
 /* A single figure. */
 void report_add_value(struct report *report, const char *name, double value, const char *unit,
                       const char *against);

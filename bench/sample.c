@@ -41,6 +41,24 @@ void samples_done(struct samples *samples)
     *samples = (struct samples){ 0 };
 }
 
+int rounds_add(struct rounds *rounds, struct samples *round)
+{
+    if (samples_add(&rounds->p50, samples_percentile(round, 50)) < 0 ||
+        samples_add(&rounds->p95, samples_percentile(round, 95)) < 0 ||
+        samples_add(&rounds->p99, samples_percentile(round, 99)) < 0)
+        return -ENOMEM;
+    rounds->count += round->count;
+    return 0;
+}
+
+void rounds_done(struct rounds *rounds)
+{
+    samples_done(&rounds->p50);
+    samples_done(&rounds->p95);
+    samples_done(&rounds->p99);
+    rounds->count = 0;
+}
+
 double bench_now_ms(void)
 {
     struct timespec now;
