@@ -395,14 +395,3 @@ int serve_init(struct serve *serve, struct loop *loop, struct serve_fds own_fds,
         serve_hello(serve);
     return result;
 }
-
-void serve_done(struct serve *serve)
-{
-    link_free(take_ptr(serve->link));
-    codec_free(&type_guest_configure, &serve->configure);
-    table_free(take_ptr(serve->calls));
-    text_list_done(&serve->environment);
-    free(take_ptr(serve->workdir));
-    closep(&serve->null_fd);
-    mailbox_done(&serve->mailbox);
-}

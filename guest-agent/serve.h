@@ -76,7 +76,6 @@ struct serve_fds {
  * or -errno. */
 int serve_init(struct serve *serve, struct loop *loop, struct serve_fds own_fds,
                struct trees *trees, bool machine);
-void serve_done(struct serve *serve);
 
 /* Registers a new call. The two ways to end it are below. */
 void serve_begin(struct serve *serve, struct call *call, uint64_t id,

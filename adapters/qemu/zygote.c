@@ -21,7 +21,8 @@
 #define LIBRARY "sandbox-qemu-zygote.so"
 /* A clone takes a millisecond. */
 #define ANSWER_TIMEOUT_MS 2000
-#define ENDS_MAX 3 /* in a row, without a machine that came up */
+#define GREETING_TIMEOUT_MS 10000 /* linking takes some 20 ms */
+#define ENDS_MAX 3                /* in a row, without a machine that came up */
 
 struct zygote {
     struct loop *loop;
@@ -35,7 +36,7 @@ struct zygote {
     struct loop_io *io; /* until nobody has the other end */
     uint64_t last_id;
     struct list waits;       /* struct zygote_wait, the oldest first */
-    struct loop_timer *late; /* armed for the first of them */
+    struct loop_timer *late; /* for the first of them; while it starts, for its greeting */
     struct list strays;      /* machines that came when nobody waited for them any more */
     bool proven;             /* a machine of its own came up */
     unsigned ends;
@@ -86,6 +87,8 @@ static void zygote_watch_waits(struct zygote *zygote)
     const uint64_t now_ms = loop_now_ms(zygote->loop);
     const struct zygote_wait *first;
 
+    if (zygote->state == ZYGOTE_STARTING)
+        return;
     if (list_empty(&zygote->waits)) {
         loop_timer_disarm(zygote->late);
         return;
@@ -279,6 +282,8 @@ static void on_late(void *ctx)
     const struct zygote_wait *first;
 
     zygote_listen(zygote); /* it may be us who were late */
+    if (zygote->state == ZYGOTE_STARTING)
+        zygote_give_up(zygote, "it does not greet");
     if (list_empty(&zygote->waits))
         return;
     first = LIST_ENTRY(zygote->waits.next, struct zygote_wait, node);
@@ -336,6 +341,7 @@ static int zygote_start(struct zygote *zygote)
     if (result < 0)
         return result;
     zygote_set_state(zygote, ZYGOTE_STARTING);
+    loop_timer_arm(zygote->late, GREETING_TIMEOUT_MS);
     result = loop_child_new(zygote->loop, zygote->pid, pidfd, on_ended, zygote, &zygote->child);
     if (result < 0)
         (void)kill(zygote->pid, SIGKILL); /* nobody would notice its end */

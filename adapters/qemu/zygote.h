@@ -20,7 +20,7 @@ struct zygote;
 
 enum zygote_state {
     ZYGOTE_NONE,     /* none runs; whoever wants a machine starts one for the next */
-    ZYGOTE_STARTING, /* it links; ends with its greeting */
+    ZYGOTE_STARTING, /* it links; ends with its greeting, or when that is late */
     ZYGOTE_READY,    /* makes machines */
     ZYGOTE_ENDING,   /* ended or killed, its last clones may speak yet; the next is none */
     ZYGOTE_GIVEN_UP, /* there is none any more, for good */

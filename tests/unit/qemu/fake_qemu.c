@@ -6,7 +6,7 @@
  *   qemu-kvmhang (no agent with KVM), qemu-old (the agent knows no rehearsal), qemu-stiff (a
  *   clone ends when it is to rehearse), qemu-threads (one runs in front of main(), as in QEMU),
  *   qemu-stops (what is cloned from a zygote stops until somebody lets it go on), qemu-busy (a
- *   template that never rests)
+ *   template that never rests), qemu-stuck (as a zygote it hangs as it is linked)
  * Descriptors are those of qemu_args.h. A clone proves that it got the template's state: the
  * agent says PONG only if the state and the memory hold what the template wrote. */
 #include <errno.h>
@@ -293,6 +293,17 @@ int prctl(int option, ...)
         (void)kill(getpid(), SIGSTOP);
     return (int)syscall(SYS_prctl, option, rest[0], rest[1], rest[2], rest[3]);
 }
+
+/* Called by the linker, in front of everything else, a sanitizer too. */
+__attribute__((no_sanitize("address", "undefined", "thread"))) static void
+linked(int argc, char **argv, char **environment)
+{
+    while (argc == 2 && strstr(argv[0], "-stuck") && strcmp(argv[1], "(zygote)") == 0)
+        (void)pause();
+}
+
+typedef void linker_calls(int argc, char **argv, char **environment);
+__attribute__((section(".preinit_array"), used)) static linker_calls *const at_link = linked;
 
 int main(int argc, char **argv)
 {

@@ -245,6 +245,21 @@ START_TEST(test_script)
 }
 END_TEST
 
+/* Machines do not wait for it. */
+START_TEST(test_stuck)
+{
+    pid_t pid;
+
+    scene_begin(&scene, "stuck", "    pool_size: 0\n");
+    pid = the_zygote();
+    ck_assert(!start(0)->from_zygote);
+    ck_assert_int_eq(zygote_state(scene.backend->zygote), ZYGOTE_STARTING);
+    await(ZYGOTE_GIVEN_UP);
+    TURN_UNTIL(scene.loop, is_gone(pid));
+    end(1);
+}
+END_TEST
+
 START_TEST(test_gone_with_the_adapter)
 {
     pid_t pid;
@@ -404,6 +419,7 @@ START_TEST(test_closed_while_it_waits)
 END_TEST
 
 UNIT_MAIN("qemu_zygote", test_confined, test_threads, test_killed, test_other_program,
-          test_no_good, test_script, test_gone_with_the_adapter, test_silent, test_several,
-          test_late, test_ends_while_it_is_asked, test_ends_before_its_clone_comes,
-          test_stopped_while_it_waits, test_closed_while_it_waits)
+          test_no_good, test_script, test_stuck, test_gone_with_the_adapter, test_silent,
+          test_several, test_late, test_ends_while_it_is_asked,
+          test_ends_before_its_clone_comes, test_stopped_while_it_waits,
+          test_closed_while_it_waits)
