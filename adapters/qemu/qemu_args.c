@@ -115,7 +115,8 @@ static int add_kernel(const struct qemu_args_spec *spec, struct text_list *to)
 
 /* Without werror a full disk of the host would stop the machine: the guest is told instead.
  * A disk that outlives nothing needs no flush, and no lock on a file without a name; one that
- * lasts is locked by its owner. */
+ * lasts is locked by its owner. No other machine has written to it: a clone need not write back
+ * and forget what the host has in memory of it, the image of all others among it. */
 enum disk_kind { DISK_READ_ONLY, DISK_THROWN_AWAY, DISK_LASTING, DISK_MAILBOX };
 
 static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd,
@@ -132,7 +133,8 @@ static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd,
     if (result == 0)
         result = add(to,
                      "driver=raw,node-name=%s,read-only=%s,cache.no-flush=%s,file.driver=file,"
-                     "file.filename=/dev/fdset/%d,file.locking=off,file.cache.no-flush=%s%s",
+                     "file.drop-cache=off,file.filename=/dev/fdset/"
+                     "%d,file.locking=off,file.cache.no-flush=%s%s",
                      name, kind == DISK_READ_ONLY ? "on" : "off", no_flush, fd, no_flush,
                      kind == DISK_MAILBOX ? ",discard=unmap,file.discard=unmap" : "");
     if (result == 0)

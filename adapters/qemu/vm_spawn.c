@@ -171,7 +171,8 @@ static int vm_process(struct vm *vm, bool ask, int *ret_pidfd)
     };
 
     *ret_pidfd = -1;
-    if (ask && zygote_spawn(vm->backend->zygote, &process, &launch->wait) == 0)
+    if (ask && zygote_spawn(vm->backend->zygote, &process,
+                            vm->accel == ACCEL_TCG ? QEMU_FD_AGENT : -1, &launch->wait) == 0)
         return 0;
     return proc_spawn(&process, &vm->pid, ret_pidfd);
 }

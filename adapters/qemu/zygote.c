@@ -361,7 +361,7 @@ static void zygote_try(struct zygote *zygote)
 
 /* Machines. */
 
-static int zygote_ask(struct zygote *zygote, const struct proc_spec *spec,
+static int zygote_ask(struct zygote *zygote, const struct proc_spec *spec, int answer_fd,
                       struct zygote_wait *wait)
 {
     int result, fds[2];
@@ -369,7 +369,7 @@ static int zygote_ask(struct zygote *zygote, const struct proc_spec *spec,
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
         return -errno;
     wait->id = ++zygote->last_id;
-    result = zygote_request_send(zygote->fd, wait->id, spec, fds[1]);
+    result = zygote_request_send(zygote->fd, wait->id, spec, answer_fd, fds[1]);
     closep(&fds[1]);
     if (result < 0)
         closep(&fds[0]);
@@ -377,7 +377,8 @@ static int zygote_ask(struct zygote *zygote, const struct proc_spec *spec,
     return result;
 }
 
-int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, struct zygote_wait *wait)
+int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, int answer_fd,
+                 struct zygote_wait *wait)
 {
     int result;
 
@@ -389,7 +390,7 @@ int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, struct zyg
         zygote_end(zygote, "QEMU's program is another one now");
         return -EAGAIN;
     }
-    result = zygote_ask(zygote, spec, wait);
+    result = zygote_ask(zygote, spec, answer_fd, wait);
     if (result < 0) {
         if (result != -EAGAIN) /* full: whoever waits in it has a deadline */
             zygote_end(zygote, strerror(-result));

@@ -54,8 +54,11 @@ void zygote_wait_init(struct zygote_wait *wait, zygote_wait_fn *done, void *ctx)
 void zygote_wait_cancel(struct zygote_wait *wait);
 
 /* Asks for a child like proc_spawn()'s of SPEC, whose before_exec is confine_child(); SPEC is
- * borrowed for the call. 0: WAIT will be told. -EAGAIN: not by the zygote, now or ever. */
-int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, struct zygote_wait *wait);
+ * borrowed for the call. Its timers wait until it has sent something on ANSWER_FD
+ * (zygote/standstill.h); -1: they do not. 0: WAIT will be told. -EAGAIN: not by the zygote, now
+ * or ever. */
+int zygote_spawn(struct zygote *zygote, const struct proc_spec *spec, int answer_fd,
+                 struct zygote_wait *wait);
 
 /* A machine of its own came up, or never did: then it is given up unless another one has. */
 void zygote_prove(struct zygote *zygote);

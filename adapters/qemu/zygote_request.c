@@ -46,13 +46,15 @@ static int send_request(int socket_fd, struct zygote_request *head, const struct
     return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-int zygote_request_send(int socket_fd, uint64_t id, const struct proc_spec *spec, int permit_fd)
+int zygote_request_send(int socket_fd, uint64_t id, const struct proc_spec *spec, int answer_fd,
+                        int permit_fd)
 {
     const struct confine_child *child = spec->before_exec_ctx;
     struct zygote_request head = { .id = id,
                                    .confine = *child->confine,
                                    .rules_fd = child->rules_fd,
                                    .small_pages = child->small_pages,
+                                   .answer_fd = answer_fd,
                                    .fd_count = (uint32_t)spec->fd_count };
     struct buf arguments = { .limit = ZYGOTE_REQUEST_MAX_BYTES };
     int result = spec->fd_count > ZYGOTE_FDS_MAX

@@ -6,7 +6,7 @@
 #include "proc.h"
 
 /* Sends SPEC, whose before_exec is confine_child(), under ID, and the machine's end of the
- * socket of its permit; all is borrowed. Does not wait: -EAGAIN, SOCKET_FD is full. 0 or
- * -errno. */
-int zygote_request_send(int socket_fd, uint64_t id, const struct proc_spec *spec,
+ * socket of its permit; all is borrowed. ANSWER_FD: as in the message. Does not wait: -EAGAIN,
+ * SOCKET_FD is full. 0 or -errno. */
+int zygote_request_send(int socket_fd, uint64_t id, const struct proc_spec *spec, int answer_fd,
                         int permit_fd);

@@ -23,6 +23,8 @@ struct zygote_request {
     struct confine confine; /* its pointers are void */
     int rules_fd;
     bool small_pages;
+    int answer_fd; /* a target: timers wait for what is sent there (standstill.h); -1: they do
+                      not */
     uint32_t fd_count;
     int targets[ZYGOTE_FDS_MAX];
     uint32_t argument_count;

@@ -1,5 +1,5 @@
 /* preload.c - the zygote's side (../zygote.h). Preloaded into QEMU: it takes the place of two
- * of libc's functions, and main() begins in a clone.
+ * of libc's functions (and standstill.c of two others), and main() begins in a clone.
  *
  * A process with threads cannot be cloned: a thread that QEMU starts in front of main() is
  * started in each machine instead. */
@@ -18,6 +18,7 @@
 
 #include "message.h"
 #include "proc.h"
+#include "standstill.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define SOCKET_FD 100 /* above all that a machine has */
@@ -245,6 +246,8 @@ static int machine_begin(pid_t parent, char **environment)
     if (reply(getpid(), result) < 0 || result < 0 || !is_permitted(permit_fd))
         _exit(127);
     close_others();
+    if (request.head.answer_fd >= 0)
+        standstill_begin(request.head.answer_fd);
     return real_main((int)request.head.argument_count, arguments, environment);
 }
 

@@ -110,6 +110,7 @@ START_TEST(test_lasting)
     list = build(&spec);
     ck_assert_ptr_nonnull(strstr(value(&list, "-blockdev", 1), "node-name=disk,read-only=off"));
     ck_assert_ptr_null(strstr(value(&list, "-blockdev", 1), "no-flush=on"));
+    ck_assert_ptr_nonnull(strstr(value(&list, "-blockdev", 1), "drop-cache=off"));
     ck_assert_ptr_nonnull(
         strstr(value(&list, "-blockdev", 2), "node-name=workspace,read-only=on"));
     ck_assert_ptr_nonnull(strstr(value(&list, "-append", 0), " sandbox.workspace=vdc"));
