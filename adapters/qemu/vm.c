@@ -141,13 +141,14 @@ static void vm_up(struct vm *vm)
         vm->events->up(vm->ctx);
 }
 
-/* The agent's first bytes, or the end of its socket: then the process ends as well. */
+/* The agent's first bytes, or the end of its socket: then the process ends as well. One that
+ * was stopped meanwhile does not come up any more. */
 void vm_on_agent(void *ctx, uint32_t events)
 {
     struct vm *vm = ctx;
     char byte;
 
-    if (recv(vm->agent_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
+    if (vm->state == VM_BOOTING && recv(vm->agent_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
         vm_up(vm);
     else
         loop_io_free(take_ptr(vm->agent_io));

@@ -1,6 +1,7 @@
 /* test_machines.c - machines from start to end over a stand-in for QEMU: cold, templates, the
  * pool, and what happens when QEMU fails at each step. */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,6 +81,28 @@ START_TEST(test_killed_while_it_waits_or_boots)
     ck_assert_uint_eq(booting.agents, 0);
     scene_stop(&scene, &booting);
     ck_assert_str_eq(booting.reason, "it was stopped");
+    scene_end(&scene);
+}
+END_TEST
+
+/* Its agent's first word and its end come in the same turn of the loop. */
+START_TEST(test_stopped_as_its_agent_comes)
+{
+    struct scene scene;
+    struct seen seen;
+    struct pollfd agent = { .events = POLLIN };
+    const struct vm *vm;
+
+    scene_begin(&scene, "fine", "    templates: false\n");
+    scene_start(&scene, &seen);
+    TURN_UNTIL(scene.loop, scene_vm_count(&scene) == 1);
+    vm = LIST_ENTRY(scene.backend->vms.next, struct vm, node);
+    ck_assert_int_eq(vm->state, VM_BOOTING);
+    agent.fd = vm->agent_fd;
+    ck_assert_int_eq(poll(&agent, 1, TURN_DEADLINE_MS), 1);
+    scene_stop(&scene, &seen);
+    ck_assert_str_eq(seen.reason, "it was stopped");
+    ck_assert_uint_eq(seen.agents, 0);
     scene_end(&scene);
 }
 END_TEST
@@ -667,8 +690,8 @@ START_TEST(test_closing_kills_the_pool)
 END_TEST
 
 UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
-          test_killed_while_it_waits_or_boots, test_clones, test_starts_in_line,
-          test_paused_while_others_start, test_paused_until_it_settles,
+          test_killed_while_it_waits_or_boots, test_stopped_as_its_agent_comes, test_clones,
+          test_starts_in_line, test_paused_while_others_start, test_paused_until_it_settles,
           test_whoever_waits_can_be_stopped, test_a_wedged_clone_keeps_nobody,
           test_the_pool_waits_for_callers, test_template_is_sealed,
           test_cold_when_templates_fail, test_template_that_never_rests,
