@@ -314,10 +314,6 @@ static int file_fds_open(struct file_fds *files)
     return 0;
 }
 
-/* bwrap sees to it itself that it dies with us (--die-with-parent), in its last step before its
- * child goes on. Were it killed earlier, that child would wait for its word for ever, and hold
- * the lock; so it is not, and without us the agent ends as it finds its channel closed. */
-
 /* Descriptors of the new process, all borrowed. */
 struct ends {
     int channel_fd;
@@ -326,6 +322,9 @@ struct ends {
                   */
 };
 
+/* bwrap sees to it itself that it dies with us (--die-with-parent), in its last step before its
+ * child goes on. Were it killed earlier, that child would wait for its word for ever, and hold
+ * the lock; so it is not, and without us the agent ends as it finds its channel closed. */
 static int spawn(const struct text_list *command, struct root_mounts *mounts,
                  const struct file_fds *files, const struct ends *ends, pid_t *ret_pid,
                  int *ret_pidfd)

@@ -133,8 +133,8 @@ static int add_disk(struct text_list *to, const char *name, enum qemu_fd fd,
     if (result == 0)
         result = add(to,
                      "driver=raw,node-name=%s,read-only=%s,cache.no-flush=%s,file.driver=file,"
-                     "file.drop-cache=off,file.filename=/dev/fdset/"
-                     "%d,file.locking=off,file.cache.no-flush=%s%s",
+                     "file.filename=/dev/fdset/%d,file.locking=off,file.drop-cache=off,"
+                     "file.cache.no-flush=%s%s",
                      name, kind == DISK_READ_ONLY ? "on" : "off", no_flush, fd, no_flush,
                      kind == DISK_MAILBOX ? ",discard=unmap,file.discard=unmap" : "");
     if (result == 0)

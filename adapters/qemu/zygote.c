@@ -137,6 +137,7 @@ static void zygote_give_up(struct zygote *zygote, const char *why)
     log_event(LOG_WARN, "zygote_given_up", log_text("program", zygote->settings->program),
               log_text("why", why));
     zygote_set_state(zygote, ZYGOTE_GIVEN_UP);
+    zygote_watch_waits(zygote); /* no greeting is waited for any more */
     zygote_kill(zygote);
     zygote_settle(zygote);
 }

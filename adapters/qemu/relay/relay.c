@@ -38,9 +38,9 @@ struct relay {
     struct list timers;
     int64_t reported_ns; /* 0: never */
     bool guest_is_deaf;  /* it let the last frame wait too long */
-    unsigned questions;  /* for neighbours, since */
+    unsigned questions; /* libslirp's for neighbours, within QUESTION_NS from questions_ns on */
     int64_t questions_ns;
-    int blocked_ms; /* in this turn; 0: not at all */
+    int blocked_ms; /* of this turn; 0: guest and sockets are heard */
     struct pollfd fds[POLL_FDS_MAX];
     int fd_count;
 };

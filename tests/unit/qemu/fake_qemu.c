@@ -294,9 +294,8 @@ int prctl(int option, ...)
     return (int)syscall(SYS_prctl, option, rest[0], rest[1], rest[2], rest[3]);
 }
 
-/* Called by the linker, in front of everything else, a sanitizer too. */
-__attribute__((no_sanitize("address", "undefined", "thread"))) static void
-linked(int argc, char **argv, char **environment)
+/* Called by the linker, in front of everything else. */
+static void linked(int argc, char **argv, char **environment)
 {
     while (argc == 2 && strstr(argv[0], "-stuck") && strcmp(argv[1], "(zygote)") == 0)
         (void)pause();

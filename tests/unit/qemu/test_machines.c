@@ -598,23 +598,6 @@ START_TEST(test_upgrade)
 }
 END_TEST
 
-START_TEST(test_budget)
-{
-    ck_assert(pool_budget_has_room(1u << 30, 1u << 30, 0)); /* no limit */
-    ck_assert(pool_budget_has_room(0, 0, 1));               /* not known yet */
-    ck_assert(pool_budget_has_room(512, 512, 1));
-    ck_assert(!pool_budget_has_room(512, 513, 1));
-    ck_assert(!pool_budget_has_room(1024, 0, 1));
-    ck_assert(!pool_budget_has_room(UINT64_MAX, UINT64_MAX, 1));
-    ck_assert_uint_eq(pool_budget_rest_ms(300, 0), 0);
-    ck_assert_uint_eq(pool_budget_rest_ms(300, 100), 0);
-    ck_assert_uint_eq(pool_budget_rest_ms(300, 25), 900);
-    ck_assert_uint_gt(pool_budget_memory_kb(getpid()), 0);
-    ck_assert_uint_eq(pool_budget_memory_kb(-1), 0);
-    ck_assert_uint_eq(pool_budget_cpu_ms(-1), 0);
-}
-END_TEST
-
 /* Two would need more: one stays. The stand-in writes to a page of the template, so it has some
  * memory for itself. */
 START_TEST(test_pool_keeps_to_its_memory)
@@ -697,6 +680,6 @@ UNIT_MAIN("qemu_machines", test_cold, test_crash, test_killed_from_outside,
           test_cold_when_templates_fail, test_template_that_never_rests,
           test_template_ends_while_it_rests, test_template_of_a_crash, test_kvm_is_given_up,
           test_kvm_is_kept, test_kvm_proves_itself, test_pool, test_pool_loses_a_machine,
-          test_pool_is_bounded_in_all, test_templates_are_bounded, test_upgrade, test_budget,
+          test_pool_is_bounded_in_all, test_templates_are_bounded, test_upgrade,
           test_pool_keeps_to_its_memory, test_pool_of_an_old_agent,
           test_pool_that_cannot_rehearse, test_closing_kills_the_pool)

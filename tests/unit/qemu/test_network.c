@@ -390,6 +390,7 @@ START_TEST(test_spoofed)
         put(frame_tcp(data, &spoofed, i, 0, SYN, 0));
         drain();
     }
+    ck_assert_uint_lt(status(pid, "status", "VmRSS:", 10), 400 * 1024);
     drain();
     arp();
     expect_refused(ends.destination, ends.destination_port, ends.source_port);

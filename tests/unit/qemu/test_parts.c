@@ -1,4 +1,4 @@
-/* test_parts.c - the small parts: rates, console, disks, states. */
+/* test_parts.c - the small parts: rates, console, disks, states, budget. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 
 #include "accel.h"
 #include "console.h"
+#include "pool_budget.h"
 #include "scratch.h"
 #include "template_state.h"
 #include "unit.h"
@@ -166,6 +167,23 @@ START_TEST(test_template_moves)
 }
 END_TEST
 
+START_TEST(test_budget)
+{
+    ck_assert(pool_budget_has_room(1u << 30, 1u << 30, 0)); /* no limit */
+    ck_assert(pool_budget_has_room(0, 0, 1));               /* not known yet */
+    ck_assert(pool_budget_has_room(512, 512, 1));
+    ck_assert(!pool_budget_has_room(512, 513, 1));
+    ck_assert(!pool_budget_has_room(1024, 0, 1));
+    ck_assert(!pool_budget_has_room(UINT64_MAX, UINT64_MAX, 1));
+    ck_assert_uint_eq(pool_budget_rest_ms(300, 0), 0);
+    ck_assert_uint_eq(pool_budget_rest_ms(300, 100), 0);
+    ck_assert_uint_eq(pool_budget_rest_ms(300, 25), 900);
+    ck_assert_uint_gt(pool_budget_memory_kb(getpid()), 0);
+    ck_assert_uint_eq(pool_budget_memory_kb(-1), 0);
+    ck_assert_uint_eq(pool_budget_cpu_ms(-1), 0);
+}
+END_TEST
+
 UNIT_MAIN("qemu_parts", test_khz, test_accel_wanted, test_console_lines,
           test_console_is_bounded, test_console_is_text, test_scratch_copy, test_vm_moves,
-          test_template_moves)
+          test_template_moves, test_budget)
