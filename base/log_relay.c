@@ -11,7 +11,7 @@
 
 #define RELAY_FIELDS_MAX 32u
 #define RELAY_HEAD_FIELDS 4u /* ts, level, prog, event */
-#define RELAY_TIME_MAX_BYTES 40u
+#define RELAY_EVENT_MAX_BYTES 128u
 
 struct relay {
     struct buf texts; /* keys and values, each ended by a NUL; never moves */
@@ -152,11 +152,13 @@ static bool read_pairs(struct relay *relay, const char *line, size_t size)
 
 /* JSON */
 
-static bool is_word(const char *text)
+static bool is_key(const char *text)
 {
-    while (is_key_character(*text))
-        text++;
-    return *text == '\0';
+    const char *at = text;
+
+    while (is_key_character(*at))
+        at++;
+    return at > text && *at == '\0';
 }
 
 static bool read_member(struct relay *relay, struct span key, struct span value)
@@ -165,7 +167,7 @@ static bool read_member(struct relay *relay, struct span key, struct span value)
     bool number = json_kind(value) == JSON_NUMBER;
     const char *text;
 
-    if (!name || !is_word(name) || (!number && json_kind(value) != JSON_STRING))
+    if (!name || !is_key(name) || (!number && json_kind(value) != JSON_STRING))
         return false;
     text = number ? keep(relay, value.data, value.size) : keep_string(relay, value);
     return text && add_field(relay, number ? field_of_word(name, text) : log_text(name, text));
@@ -186,7 +188,7 @@ static bool read_object(struct relay *relay, const char *line, size_t size)
     return true;
 }
 
-/* Telling. */
+/* Telling. What stands without quotes in one format is judged alike in both. */
 
 static bool has_head(const struct relay *relay)
 {
@@ -201,15 +203,35 @@ static bool has_head(const struct relay *relay)
     return true;
 }
 
+/* 2026-01-02T03:04:05.678Z, as log.c writes it. */
+static bool is_time(const char *text)
+{
+    static const char shape[] = "0000-00-00T00:00:00.000Z";
+
+    for (size_t i = 0; i < sizeof(shape); i++) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+
+        if (shape[i] == '0' ? !digit : text[i] != shape[i])
+            return false;
+    }
+    return true;
+}
+
+/* Not a number, that is. */
+static bool is_event(const char *text)
+{
+    return text[0] >= 'a' && text[0] <= 'z' && is_key(text) &&
+           strlen(text) <= RELAY_EVENT_MAX_BYTES;
+}
+
 static bool tell(const char *program, const struct relay *relay)
 {
     const struct log_field *head = relay->fields;
     struct log_source source = { .time = head[0].text, .program = program };
     enum log_level level;
 
-    if (!has_head(relay) || log_level_parse(head[1].text, &level) < 0 ||
-        strlen(source.time) > RELAY_TIME_MAX_BYTES ||
-        source.time[strspn(source.time, "0123456789-:.TZ")] != '\0' || !is_word(head[3].text))
+    if (!has_head(relay) || !is_time(source.time) ||
+        log_level_parse(head[1].text, &level) < 0 || !is_event(head[3].text))
         return false;
     if (log_enabled(level))
         log_write_from(&source, level, head[3].text, head + RELAY_HEAD_FIELDS,
@@ -220,9 +242,11 @@ static bool tell(const char *program, const struct relay *relay)
 /* A program's name stands without quotes. */
 static bool is_name(const char *text)
 {
-    while (*text > ' ' && *text < 0x7f && *text != '"' && *text != '\\' && *text != '=')
-        text++;
-    return *text == '\0';
+    const char *at = text;
+
+    while (*at > ' ' && *at < 0x7f && *at != '"' && *at != '\\' && *at != '=')
+        at++;
+    return at > text && *at == '\0';
 }
 
 bool log_relay(const char *program, const char *line, size_t size)

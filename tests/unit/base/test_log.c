@@ -204,8 +204,18 @@ START_TEST(test_no_lines_of_a_log)
         HEAD " a=\"\\u0000\"",
         HEAD " a=\"\xff\"",
         HEAD " a=\"\x01\"",
+        "ts=2026-01-02T03:04:05Z0 level=warn prog=a event=e",
+        "ts=2026-01-02T03:04:05.678Z level=warn prog=a event=5",
         "{",
         "{}",
+        "{\"ts\":\"\",\"level\":\"warn\",\"prog\":\"a\",\"event\":\"e\"}",
+        "{\"ts\":\"-\",\"level\":\"warn\",\"prog\":\"a\",\"event\":\"e\"}",
+        "{\"ts\":\"5\",\"level\":\"warn\",\"prog\":\"a\",\"event\":\"e\"}",
+        "{\"ts\":\"2026-01-02T03:04:05.678Z\",\"level\":\"warn\",\"prog\":\"a\",\"event\":"
+        "\"\"}",
+        "{\"ts\":\"2026-01-02T03:04:05.678Z\",\"level\":\"warn\",\"prog\":\"a\",\"event\":"
+        "\"5\"}",
+        JSON_HEAD ",\"\":\"a\"}",
         "{\"ts\":1}",
         JSON_HEAD,
         JSON_HEAD ",\"a\":[]}",
@@ -226,6 +236,7 @@ START_TEST(test_no_lines_of_a_log)
         (void)strcat(many, " a=1");
     ck_assert(!log_relay("two", many, strlen(many)));
     ck_assert(!log_relay("two words", HEAD, strlen(HEAD)));
+    ck_assert(!log_relay("", HEAD, strlen(HEAD)));
     ck_assert(!log_relay("two", HEAD "\0", sizeof(HEAD)));
 }
 END_TEST
