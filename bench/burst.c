@@ -1,12 +1,14 @@
-/* burst.c - creates at once, pool off: latency of a burst against one after the other, and
- * whether any of many fails. */
+/* burst.c - creates at once, pool off: latency of a burst against one after the other, plain
+ * work in the same way for comparison, and whether any of many fails. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
+#include "work.h"
 
 #define BURST 8
-#define ROUNDS 15
+#define ROUNDS 25
 #define MANY 200
 #define MANY_IN_FLIGHT 10
 #define WAIT_MS 120000
@@ -20,6 +22,7 @@ struct burst {
     char ids[BURST][64]; /* kept until the end of a burst */
     size_t id_count;
     size_t failed;
+    unsigned repetitions; /* of the work that takes as long as a create */
 };
 
 static void begin_one(struct burst *burst, size_t slot)
@@ -85,7 +88,7 @@ static int stop_kept(struct burst *burst)
 }
 
 /* All stay until the last is there, also where they come one after the other. */
-static int measure_round(struct burst *burst, size_t in_flight, struct rounds *rounds)
+static int create_round(struct burst *burst, size_t in_flight, struct rounds *rounds)
 {
     struct samples round = { 0 };
     int ret = create_many(burst, BURST, in_flight, true, &round);
@@ -97,15 +100,61 @@ static int measure_round(struct burst *burst, size_t in_flight, struct rounds *r
     return ret;
 }
 
-static int measure_bursts(struct burst *burst, struct rounds *sequential,
-                          struct rounds *at_once)
+static unsigned processors(void)
 {
-    int count = burst->bench->quick ? 1 : ROUNDS, ret = 0;
-    for (int i = 0; i < count && ret == 0; i++) {
-        ret = measure_round(burst, 1, sequential);
-        if (ret == 0)
-            ret = measure_round(burst, BURST, at_once);
-    }
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : (unsigned)count;
+}
+
+static int work_round(unsigned repetitions, unsigned lanes, struct rounds *rounds)
+{
+    struct samples round = { 0 };
+    int ret = work_run(repetitions, BURST, lanes, &round);
+    if (ret == 0)
+        ret = rounds_add(rounds, &round);
+    samples_done(&round);
+    return ret;
+}
+
+struct bursts {
+    struct rounds sequential, at_once;
+    struct rounds work_sequential, work_at_once; /* as much work as a create is, without one */
+};
+
+/* What the end of eight machines leaves to do to the kernel falls into plain work, one piece
+ * after the other, whose median does not mind. */
+static int measure_round(struct burst *burst, struct bursts *bursts)
+{
+    unsigned repetitions = burst->repetitions;
+    int ret = create_round(burst, 1, &bursts->sequential);
+    if (ret == 0)
+        ret = work_round(repetitions, 1, &bursts->work_sequential);
+    if (ret == 0)
+        ret = create_round(burst, BURST, &bursts->at_once);
+    if (ret == 0)
+        ret = work_round(repetitions, 1, &bursts->work_sequential);
+    if (ret == 0)
+        ret = work_round(repetitions, processors(), &bursts->work_at_once);
+    return ret;
+}
+
+/* How much work a create is, by the first eight. */
+static int measure_work(struct burst *burst)
+{
+    struct samples creates = { 0 };
+    int ret = create_many(burst, BURST, 1, true, &creates);
+    if (ret == 0)
+        ret = stop_kept(burst);
+    burst->repetitions = work_repetitions(samples_percentile(&creates, 50));
+    samples_done(&creates);
+    return ret;
+}
+
+static int measure_bursts(struct burst *burst, struct bursts *bursts)
+{
+    int count = burst->bench->quick ? 1 : ROUNDS, ret = measure_work(burst);
+    for (int i = 0; i < count && ret == 0; i++)
+        ret = measure_round(burst, bursts);
     return ret;
 }
 
@@ -113,7 +162,7 @@ int bench_burst(struct bench *bench)
 {
     _cleanup_(subject_stopp)
     struct subject *subject = NULL;
-    struct rounds sequential = { 0 }, at_once = { 0 };
+    struct bursts bursts = { 0 };
     struct samples many = { 0 };
     struct burst burst = { .bench = bench };
     char id[64];
@@ -122,9 +171,12 @@ int bench_burst(struct bench *bench)
     burst.client = subject_client(subject);
     int ret = bench_create_one(bench, burst.client, NULL, id); /* makes the template */
     if (ret == 0)
-        ret = measure_bursts(&burst, &sequential, &at_once);
-    report_add_rounds(&bench->report, "burst.sequential", &sequential, "ms", NULL);
-    report_add_rounds(&bench->report, "burst.create8", &at_once, "ms", "burst.sequential");
+        ret = measure_bursts(&burst, &bursts);
+    report_add_rounds(&bench->report, "burst.sequential", &bursts.sequential, "ms", NULL);
+    report_add_rounds(&bench->report, "burst.create8", &bursts.at_once, "ms",
+                      "burst.sequential");
+    report_add_rounds(&bench->report, "burst.work", &bursts.work_sequential, "ms", NULL);
+    report_add_rounds(&bench->report, "burst.work8", &bursts.work_at_once, "ms", "burst.work");
     burst.failed = 0;
     if (ret == 0)
         ret = create_many(&burst, (size_t)bench_repetitions(bench, MANY), MANY_IN_FLIGHT, false,
@@ -132,8 +184,10 @@ int bench_burst(struct bench *bench)
     if (ret == 0)
         report_add_value(&bench->report, "create.failures", (double)burst.failed,
                          bench->quick ? "of 20" : "of 200", NULL);
-    rounds_done(&sequential);
-    rounds_done(&at_once);
+    rounds_done(&bursts.sequential);
+    rounds_done(&bursts.at_once);
+    rounds_done(&bursts.work_sequential);
+    rounds_done(&bursts.work_at_once);
     samples_done(&many);
     return ret;
 }
