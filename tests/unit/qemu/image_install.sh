@@ -48,6 +48,16 @@ said() {
     grep -q -- "$1" "$work/err"
 }
 
+# What the options for a registry client are when FILE is one of the things it looks at.
+fetch_options_with() {
+    # shellcheck disable=SC2016 # for the shell within
+    bash -euo pipefail -c '. "$0/image-confine"; dir=/tmp; fetch_paths=("$1"); common_options
+        fetch_options; printf "%s\n" "${options[@]}"' "$helpers" "$1"
+}
+
+ok "not even the folder of what is looked at need be there" \
+    test "$(fetch_options_with /nowhere/at/all | grep -c '^/nowhere/at/all$')" = 2
+
 tree=$work/tree
 mkdir -p "$tree/bin" "$tree/etc"
 echo hello >"$tree/etc/motd"
