@@ -111,8 +111,9 @@ static int compare(struct options *options, const struct case_list *cases)
 /* NULL: there is none. */
 static char *find_sources(const char *cases)
 {
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/../sources", cases);
+    _cleanup_free_ char *path = NULL;
+    if (asprintf(&path, "%s/../sources", cases) < 0)
+        return NULL;
     return realpath(path, NULL);
 }
 
