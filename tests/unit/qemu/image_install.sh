@@ -58,6 +58,17 @@ fetch_options_with() {
 ok "not even the folder of what is looked at need be there" \
     test "$(fetch_options_with /nowhere/at/all | grep -c '^/nowhere/at/all$')" = 2
 
+fetched=$work/fetched/mmdebstrap.x
+mkdir -p "$fetched"/var/{cache/apt/archives/partial,lib/apt/lists/partial} \
+    "$fetched/proc/1/root/var/cache/apt/archives"
+echo 345 >"$fetched/var/cache/apt/archives/partial/a.deb"
+echo 345 >"$fetched/var/lib/apt/lists/partial/Packages.xz"
+echo not counted >"$fetched/var/lib/apt/lists/partial/Packages"
+echo not looked at >"$fetched/proc/1/root/var/cache/apt/archives/a.deb"
+eval "$(sed -n '/^apt_fetched()/,/^}/p' "$helpers/image-install")"
+ok "what is fetched is counted, and no more is looked at" \
+    test "$(apt_fetched "$work/fetched")" = 8
+
 tree=$work/tree
 mkdir -p "$tree/bin" "$tree/etc"
 echo hello >"$tree/etc/motd"
