@@ -38,6 +38,7 @@ struct child {
     const char *program;
     char *const *environment;
     pid_t parent;
+    int program_fd;     /* found ahead of the hook; -1: there is none */
     int lowest_free_fd; /* above every target */
     int moved[CHILD_FD_MAX];
     volatile int error; /* 0, or -errno of the step that failed */
@@ -113,7 +114,12 @@ CHILD_CODE static int child_prepare(struct child *child)
     if (spec->workdir && syscall(SYS_chdir, spec->workdir) < 0)
         return -1;
     if (spec->before_exec) {
-        int result = spec->before_exec(spec->before_exec_ctx);
+        int result;
+
+        if (child->program)
+            child->program_fd = (int)syscall(SYS_openat, AT_FDCWD, child->program,
+                                             O_PATH | O_CLOEXEC);
+        result = spec->before_exec(spec->before_exec_ctx);
 
         if (result < 0) {
             errno = -result;
@@ -135,8 +141,12 @@ CHILD_CODE static int child_main(void *argument)
 {
     struct child *child = argument;
 
-    if (child_prepare(child) == 0 && child_signals_default() == 0)
+    if (child_prepare(child) == 0 && child_signals_default() == 0) {
         (void)syscall(SYS_execve, child->program, child->spec->argv, child->environment);
+        if (errno == EACCES && child->program_fd >= 0)
+            (void)syscall(SYS_execveat, child->program_fd, "", child->spec->argv,
+                          child->environment, AT_EMPTY_PATH);
+    }
     child->error = -errno;
     (void)syscall(SYS_exit_group, 127);
     return 127;
@@ -188,7 +198,7 @@ static int spec_check(const struct proc_spec *spec, int *ret_lowest_free_fd)
 
 int proc_child_prepare(const struct proc_spec *spec, pid_t parent)
 {
-    struct child child = { .spec = spec, .parent = parent };
+    struct child child = { .spec = spec, .parent = parent, .program_fd = -1 };
     int result = spec_check(spec, &child.lowest_free_fd);
 
     if (result < 0)
@@ -266,6 +276,7 @@ int proc_spawn(const struct proc_spec *spec, pid_t *ret_pid, int *ret_pidfd)
         return -errno;
     child = (struct child *)(void *)(mapping + mapping_size - CHILD_RECORD_BYTES);
     *child = (struct child){
+        .program_fd = -1,
         .spec = spec,
         .program = program,
         .environment = (char *const *)(spec->environment ? (void *)spec->environment : environ),

@@ -23,7 +23,9 @@ struct proc_spec {
     bool new_session;     /* setsid() */
     bool die_with_parent; /* PR_SET_PDEATHSIG SIGKILL, race with a dead parent closed */
     /* Runs in the child after the descriptors are in place, just before exec; async-signal-safe
-     * code only. 0, or -errno, which proc_spawn() then returns. NULL: nothing. */
+     * code only. 0, or -errno, which proc_spawn() then returns. NULL: nothing. PROGRAM is
+     * started also where the hook has given up the right to look into its folder, unless it is
+     * a script; its short name may then be another one. */
     int (*before_exec)(void *ctx);
     void *before_exec_ctx;
 };

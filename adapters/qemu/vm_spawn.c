@@ -276,15 +276,20 @@ static int vm_launch_new(struct vm *vm, const struct vm_spec *spec, const struct
     return result < 0 ? result : vm_arguments(vm, spec, &launch->arguments);
 }
 
-static int vm_start(struct vm *vm, const struct vm_spec *spec)
+/* *RET_WHAT: the program that could not be started, if it was one. */
+static int vm_start(struct vm *vm, const struct vm_spec *spec, const char **ret_what)
 {
     _cleanup_(ends_close)
     struct vm_ends ends = no_ends;
     _cleanup_close_ int qmp_fd = -1;
     int pidfd, result = vm_connect(vm, spec, &ends, &qmp_fd);
 
-    if (result == 0 && spec->shape.network && spec->mode != QEMU_TEMPLATE)
+    *ret_what = vm->backend->settings.program;
+    if (result == 0 && spec->shape.network && spec->mode != QEMU_TEMPLATE) {
         result = network_new(vm->backend, vm->name, &vm->network);
+        if (result < 0)
+            *ret_what = "the relay of its network";
+    }
     if (result == 0 && !spec->lasting && spec->disk_fd >= 0) {
         vm->disk_fd = fcntl(spec->disk_fd, F_DUPFD_CLOEXEC, 0);
         result = vm->disk_fd < 0 ? -errno : 0;
@@ -309,6 +314,7 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
 {
     _cleanup_(vm_freep)
     struct vm *vm = calloc(1, sizeof(*vm));
+    const char *what;
     int result;
 
     if (!vm)
@@ -328,10 +334,10 @@ int vm_new(struct backend *backend, const struct vm_spec *spec, const struct vm_
     loop_notice_init(&vm->ended, vm_on_ended, vm);
     list_append(&backend->vms, &vm->node);
     (void)snprintf(vm->name, sizeof(vm->name), "%s", spec->name); /* cut is fine in the log */
-    result = vm_start(vm, spec);
+    result = vm_start(vm, spec, &what);
     if (result < 0)
-        return sandbox_error_set(err, S300, "%s cannot be started: %s",
-                                 backend->settings.program, strerror(-result));
+        return sandbox_error_set(err, S300, "%s cannot be started: %s", what,
+                                 strerror(-result));
     vm->events = events;
     vm->ctx = ctx;
     *ret_vm = take_ptr(vm);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -217,6 +218,28 @@ START_TEST(test_before_exec_has_a_copy)
 
     check_output(&spec, "echo ran", "ran\n");
     ck_assert_int_eq(touched, 0);
+}
+END_TEST
+
+static int becomes_nobody(void *ctx)
+{
+    return syscall(SYS_setresuid, 65534, 65534, 65534) < 0 ? -errno : 0;
+}
+
+/* A program in root's home, started as somebody who cannot look into that. */
+START_TEST(test_program_in_a_closed_folder)
+{
+    struct proc_spec spec = { .before_exec = becomes_nobody };
+    char folder[] = "/tmp/test-proc-XXXXXX", program[64];
+
+    if (geteuid() != 0)
+        return;
+    ck_assert_ptr_nonnull(mkdtemp(folder)); /* ours alone */
+    (void)snprintf(program, sizeof(program), "%s/true", folder);
+    ck_assert_int_eq(symlink("/bin/true", program), 0);
+    ck_assert_int_eq(spawn_only(&spec, program), 0);
+    ck_assert_int_eq(unlink(program), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
 }
 END_TEST
 
@@ -455,6 +478,6 @@ END_TEST
 
 UNIT_MAIN("proc", test_environment_and_directory, test_only_listed_descriptors,
           test_descriptors_swap, test_signals_are_default, test_new_session, test_failures,
-          test_before_exec_has_a_copy, test_dies_with_parent, test_big_process_spawns_fast,
-          test_self_directory, test_standard_fds_are_held, test_children,
-          test_process_of_another, test_signals)
+          test_before_exec_has_a_copy, test_program_in_a_closed_folder, test_dies_with_parent,
+          test_big_process_spawns_fast, test_self_directory, test_standard_fds_are_held,
+          test_children, test_process_of_another, test_signals)
