@@ -110,9 +110,11 @@ static int folder_open(const struct level *level, const char *name, const struct
     return fd < 0 ? -errno : fd;
 }
 
+/* ESRCH and EINVAL are what folders of /proc say when their process has ended. */
 static bool vanished(int error)
 {
-    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+    return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESRCH ||
+           error == EINVAL;
 }
 
 /* Whether FD is the directory of LEVEL. */

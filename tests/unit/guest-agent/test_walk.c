@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fs_scene.h"
 #include "walk.h"
@@ -60,4 +62,27 @@ START_TEST(what_takes_its_place)
 }
 END_TEST
 
-FS_MAIN("walk", whole, what_vanishes_is_skipped, what_takes_its_place)
+/* Its folder is still there; some of those in it cannot be read any more. */
+START_TEST(an_ended_process)
+{
+    struct walk *walk = NULL;
+    struct walk_entry entry;
+    siginfo_t ended;
+    char path[32];
+    pid_t pid = fork();
+    int result;
+
+    if (pid == 0)
+        _exit(0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+    (void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    ck_assert_int_eq(walk_open(open(path, O_RDONLY | O_DIRECTORY), path, &walk), 0);
+    while ((result = walk_next(walk, &entry)) == 1)
+        ;
+    ck_assert_int_eq(result, 0);
+    walk_free(walk);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+FS_MAIN("walk", whole, what_vanishes_is_skipped, what_takes_its_place, an_ended_process)
