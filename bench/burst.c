@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "work.h"
+#include "plain_work.h"
 
 #define BURST 8
 #define ROUNDS 25

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "buf.h"
 #include "names.h"
@@ -110,11 +112,18 @@ static int folder_open(const struct level *level, const char *name, const struct
     return fd < 0 ? -errno : fd;
 }
 
-/* ESRCH and EINVAL are what folders of /proc say when their process has ended. */
 static bool vanished(int error)
 {
-    return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESRCH ||
-           error == EINVAL;
+    return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
+/* The names of a folder in /proc cannot be read when its process has ended. */
+static bool process_ended(int folder_fd, int error)
+{
+    struct statfs status;
+
+    return (error == EINVAL || error == ESRCH) && fstatfs(folder_fd, &status) == 0 &&
+           status.f_type == PROC_SUPER_MAGIC;
 }
 
 /* Whether FD is the directory of LEVEL. */
@@ -252,7 +261,7 @@ int walk_next(struct walk *walk, struct walk_entry *ret_entry)
             path_set(walk, level->path_size);
             level->listed = true;
             result = names_read(&level->names, level->fd, NAMES_BYTES_MAX);
-            if (result < 0 && !vanished(-result))
+            if (result < 0 && !vanished(-result) && !process_ended(level->fd, -result))
                 return result;
             if (level->names.entries > level->names.count)
                 return -E2BIG;

@@ -1,7 +1,7 @@
-/* work.h - what the processors of this machine do for each other, to judge others' figures by:
- * plain work, without a machine, a process or a system call. Where two processors are threads
- * of one core, or whoever runs this machine gives them to others as well, a burst is slower
- * than one after the other for that alone. */
+/* plain_work.h - what the processors of this machine do for each other, to judge others'
+ * figures by: plain work, without a machine, a process or a system call. Where two processors
+ * are threads of one core, or whoever runs this machine gives them to others as well, a burst
+ * is slower than one after the other for that alone. */
 #pragma once
 
 #include "sample.h"

@@ -1,6 +1,6 @@
-/* work.c - see work.h. Ordinary code, full of branches: a loop that waits for its own results
- * would not notice that its processor is shared. */
-#include "work.h"
+/* plain_work.c - see plain_work.h. Ordinary code, full of branches: a loop that waits for its
+ * own results would not notice that its processor is shared. */
+#include "plain_work.h"
 
 #include <errno.h>
 #include <pthread.h>
